@@ -1,0 +1,92 @@
+/*
+ * hakmem: a memory allocator for Linux.
+ *
+ * A program needs this header only when it wants hakmem by name. Preloaded or linked, the library also
+ * serves malloc, free, operator new and the rest of the family, and a program need not change at all.
+ *
+ * Every function here may be called from any thread at any time, before constructors and after
+ * destructors included. Blocks come from one heap: what hak_malloc returned may go to free(), and the
+ * other way round. On failure the allocating functions return NULL and set errno to ENOMEM, and every
+ * existing block keeps its content.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef HAKMEM_H
+#define HAKMEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define HAK_NOTHROW noexcept
+#else
+#define HAK_NOTHROW __attribute__((nothrow))
+#endif
+
+#define HAK_EXPORT __attribute__((visibility("default")))
+#define HAK_ALLOC_SIZE(...) __attribute__((alloc_size(__VA_ARGS__)))
+#define HAK_MALLOC __attribute__((malloc))
+#define HAK_WARN_UNUSED __attribute__((warn_unused_result))
+
+/* A block of at least `size` bytes, aligned to 16 when size >= 16, else to 8. Size 0 gives a block that
+ * may be freed. Sizes above PTRDIFF_MAX fail. (C23 7.24.3.6) */
+HAK_EXPORT void *hak_malloc(size_t size) HAK_NOTHROW HAK_MALLOC HAK_ALLOC_SIZE(1) HAK_WARN_UNUSED;
+
+/* Gives a block back; NULL does nothing. errno is kept (POSIX.1-2024). A pointer that is not a live block
+ * ends the process with one line on stderr. (C23 7.24.3.3) */
+HAK_EXPORT void hak_free(void *ptr) HAK_NOTHROW;
+
+/* A zeroed array of `count` elements of `size` bytes; a product that overflows fails. (C23 7.24.3.2) */
+HAK_EXPORT void *hak_calloc(size_t count, size_t size) HAK_NOTHROW HAK_MALLOC HAK_ALLOC_SIZE(1, 2) HAK_WARN_UNUSED;
+
+/* Changes the size of a block, keeping min(old, new) bytes of content; it may move. hak_realloc(NULL, n)
+ * is hak_malloc(n). hak_realloc(p, 0) frees p and returns NULL, as glibc's does. On failure the old
+ * block is untouched. (C17 7.22.3.5; glibc manual 3.2.3.4) */
+HAK_EXPORT void *hak_realloc(void *ptr, size_t size) HAK_NOTHROW HAK_ALLOC_SIZE(2) HAK_WARN_UNUSED;
+
+/* hak_realloc(ptr, count * size) with the product checked for overflow. (POSIX.1-2024) */
+HAK_EXPORT void *hak_reallocarray(void *ptr, size_t count, size_t size) HAK_NOTHROW HAK_ALLOC_SIZE(2, 3) HAK_WARN_UNUSED;
+
+/* A block aligned to `alignment` bytes, a power of two; another alignment fails with EINVAL. The size
+ * need not be a multiple of it. (C23 7.24.3.1) */
+HAK_EXPORT void *hak_aligned_alloc(size_t alignment, size_t size) HAK_NOTHROW HAK_MALLOC HAK_ALLOC_SIZE(2) HAK_WARN_UNUSED;
+
+/* As above, into *out. Returns 0, ENOMEM, or EINVAL for an alignment that is not a power of two and a
+ * multiple of sizeof(void *). On failure *out is untouched. errno is kept. (POSIX.1-2024) */
+HAK_EXPORT int hak_posix_memalign(void **out, size_t alignment, size_t size) HAK_NOTHROW HAK_WARN_UNUSED;
+
+/* As hak_aligned_alloc, but an alignment that is not a power of two is rounded up to one. (glibc) */
+HAK_EXPORT void *hak_memalign(size_t alignment, size_t size) HAK_NOTHROW HAK_MALLOC HAK_ALLOC_SIZE(2) HAK_WARN_UNUSED;
+
+/* A block aligned to the page size; hak_pvalloc also rounds the size up to whole pages. (glibc) */
+HAK_EXPORT void *hak_valloc(size_t size) HAK_NOTHROW HAK_MALLOC HAK_ALLOC_SIZE(1) HAK_WARN_UNUSED;
+HAK_EXPORT void *hak_pvalloc(size_t size) HAK_NOTHROW HAK_MALLOC HAK_WARN_UNUSED;
+
+/* The bytes of the block that may be used, at least what was asked for; 0 for NULL. (glibc) */
+HAK_EXPORT size_t hak_malloc_usable_size(const void *ptr) HAK_NOTHROW;
+
+/* hak_free for a caller that knows the size, or alignment and size, it asked for. (C23 7.24.3.4, .5) */
+HAK_EXPORT void hak_free_sized(void *ptr, size_t size) HAK_NOTHROW;
+HAK_EXPORT void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size) HAK_NOTHROW;
+
+/* Gives unused memory back to the system. `pad` bytes of free memory may be kept. Returns 1 if memory
+ * was given back, else 0. (glibc) */
+HAK_EXPORT int hak_malloc_trim(size_t pad) HAK_NOTHROW;
+
+/* Prepares this thread to serve `count` requests of `size` bytes without asking the system. Returns how
+ * many it prepared: less than count when memory is short, 0 for sizes that have no magazine (above
+ * 32 KiB). */
+HAK_EXPORT size_t hak_prewarm(size_t size, size_t count) HAK_NOTHROW;
+
+/* "MAJOR.MINOR.PATCH". */
+HAK_EXPORT const char *hak_version(void) HAK_NOTHROW;
+
+/* One line that says which binary this is: version, source commit, compiler, flags, build type. */
+HAK_EXPORT const char *hak_build_info(void) HAK_NOTHROW;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,66 @@
+/* Blocks with an alignment of their own. */
+#include "hakmem.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "api/hot.h"
+#include "os/os.h"
+
+/* `alignment` is a power of two. */
+static void *allocate(size_t alignment, size_t size)
+{
+    unsigned class = size_class_aligned(alignment, size);
+    if (class < SIZE_CLASSES)
+        return hot_malloc(size_classes[class].size);
+    bool zero;
+    return door_malloc_large(size, alignment, &zero);
+}
+
+void *hak_aligned_alloc(size_t alignment, size_t size)
+{
+    if (UNLIKELY(!is_power_of_two(alignment))) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return allocate(alignment, size);
+}
+
+int hak_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    if (!is_power_of_two(alignment) || alignment % sizeof(void *) != 0)
+        return EINVAL;
+    int saved = errno;
+    void *block = allocate(alignment, size);
+    errno = saved;
+    if (block == NULL)
+        return ENOMEM;
+    *out = block;
+    return 0;
+}
+
+void *hak_memalign(size_t alignment, size_t size)
+{
+    if (alignment > PTRDIFF_MAX / 2 + (size_t)1) {
+        errno = EINVAL;
+        return NULL;
+    }
+    size_t rounded = 1;
+    while (rounded < alignment)
+        rounded *= 2;
+    return allocate(rounded, size);
+}
+
+void *hak_valloc(size_t size)
+{
+    return allocate(os_page_size(), size);
+}
+
+void *hak_pvalloc(size_t size)
+{
+    if (size > PTRDIFF_MAX - os_page_size()) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return allocate(os_page_size(), align_up(size, os_page_size()));
+}

@@ -1,0 +1,115 @@
+/* malloc, free, calloc, realloc and their kin, under their hak_ names. */
+#include "hakmem.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "api/hot.h"
+#include "large/large.h"
+
+void *hak_malloc(size_t size)
+{
+    return hot_malloc(size);
+}
+
+void hak_free(void *ptr)
+{
+    hot_free(ptr);
+}
+
+void hak_free_sized(void *ptr, size_t size)
+{
+    (void)size;
+    hot_free(ptr);
+}
+
+void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size)
+{
+    (void)alignment;
+    (void)size;
+    hot_free(ptr);
+}
+
+void *hak_calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    bool zero = false;
+    void *block = bytes <= SMALL_MAX ? hot_malloc(bytes) : door_malloc_large(bytes, 1, &zero);
+    if (block != NULL && !zero)
+        memset(block, 0, bytes);
+    return block;
+}
+
+size_t hak_malloc_usable_size(const void *ptr)
+{
+    return ptr == NULL ? 0 : door_usable_size(ptr);
+}
+
+/* Would a fresh block for `size` be no smaller than this one? Then it may stay. Blocks that would waste half
+ * of themselves move. */
+static bool fits_in_place(size_t usable, size_t size)
+{
+    return size <= usable && (size >= usable / 2 || usable <= 64);
+}
+
+static void *move_to_new_block(void *ptr, size_t usable, size_t size)
+{
+    void *block = hot_malloc(size);
+    if (block == NULL)
+        return NULL;
+    memcpy(block, ptr, min_size(usable, size));
+    hot_free(ptr);
+    return block;
+}
+
+void *hak_realloc(void *ptr, size_t size)
+{
+    if (ptr == NULL)
+        return hot_malloc(size);
+    size_t usable = door_usable_size(ptr);
+    if (UNLIKELY(size == 0)) {
+        hot_free(ptr);
+        return NULL;
+    }
+    if (UNLIKELY(size > PTRDIFF_MAX)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    struct large *large = large_find(ptr);
+    if (large != NULL) {
+        if (size > SMALL_MAX) {
+            void *resized = door_resize_large(large, size);
+            if (resized != NULL)
+                return resized;
+        }
+    } else if (fits_in_place(usable, size)) {
+        return ptr;
+    }
+    return move_to_new_block(ptr, usable, size);
+}
+
+void *hak_reallocarray(void *ptr, size_t count, size_t size)
+{
+    size_t bytes;
+    if (UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return hak_realloc(ptr, bytes);
+}
+
+int hak_malloc_trim(size_t pad)
+{
+    (void)pad;
+    return door_trim();
+}
+
+size_t hak_prewarm(size_t size, size_t count)
+{
+    return door_prewarm(size, count);
+}

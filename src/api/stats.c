@@ -1,0 +1,42 @@
+#include "api/stats.h"
+
+#include "arena/arena.h"
+#include "arena/meta.h"
+#include "heap/life.h"
+#include "heap/magazine.h"
+#include "large/bigcache.h"
+#include "large/large.h"
+#include "span/span.h"
+
+static void add_heap(struct memory_stats *stats, const struct heap *heap)
+{
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        size_t size = size_classes[class].size;
+        size_t cached = magazine_count(heap, class);
+        size_t out = load_relaxed(&heap->shelf[class].blocks_out);
+        /* A magazine may hold blocks that left another heap's slabs before those were adopted. */
+        size_t live = out > cached ? out - cached : 0;
+        stats->small_blocks += live;
+        stats->small_bytes += live * size;
+        stats->cached_bytes += cached * size;
+    }
+}
+
+void stats_read(struct memory_stats *stats)
+{
+    *stats = (struct memory_stats){0};
+    if (arena.base == NULL)
+        return;
+    struct span_stats span;
+    struct large_stats large;
+    span_stats(&span);
+    large_stats(&large);
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        add_heap(stats, heap);
+    stats->reserved_bytes = span.reserved_bytes;
+    stats->committed_bytes = span.committed_bytes + meta_committed();
+    stats->large_blocks = large.live_blocks;
+    stats->large_bytes = large.live_bytes;
+    stats->bigcache_bytes = bigcache_bytes();
+    stats->dirty_bytes = span.dirty_bytes;
+}

@@ -1,0 +1,198 @@
+#include "arena/arena.h"
+
+#include "base/fail.h"
+#include "os/os.h"
+
+/* Where a range may lie: a random place in the wide gap between the program and the libraries. A sanitizer's
+ * runtime owns the gap, and small address spaces have none this high; then the next row, or anywhere. */
+struct layout {
+    size_t place_low;   /* lowest place, bytes */
+    size_t place_span;  /* places are spread over this, bytes */
+    size_t range_most;  /* the range may grow to this, bytes */
+};
+
+static const struct layout layouts[] = {
+    {.place_low = 32 * TIB, .place_span = 32 * TIB, .range_most = 16 * TIB},
+    {.place_low = 64 * GIB, .place_span = 64 * GIB, .range_most = 64 * GIB},
+};
+
+enum { GROW_TRIES = 64 };
+
+#define GROW_LEAST (64 * MIB)
+#define GROW_MOST (16 * GIB)
+#define ANYWHERE_MOST (64 * GIB)
+#define ANYWHERE_LEAST (32 * MIB)
+
+struct table {
+    char *base;
+    size_t entry;     /* bytes */
+    size_t per_shift; /* one entry per 1 << per_shift bytes of range */
+    size_t committed; /* bytes */
+};
+
+enum { TAGS, SPANS, SUPERSLABS, TABLES };
+
+static struct table tables[TABLES] = {
+    [TAGS] = {.entry = sizeof(uintptr_t), .per_shift = UNIT_SHIFT},
+    [SPANS] = {.entry = sizeof(void *), .per_shift = UNIT_SHIFT},
+    [SUPERSLABS] = {.entry = ARENA_SUPERSLAB_ENTRY, .per_shift = SUPERSLAB_SHIFT},
+};
+
+static size_t range_most; /* bytes */
+static bool reserved_whole; /* range and tables are one reservation made at the start */
+
+struct arena arena;
+
+static size_t table_bytes(const struct table *table, size_t range)
+{
+    return align_up((range >> table->per_shift) * table->entry, os_page_size());
+}
+
+/* Lays the tables out from `at`, one after another as large as they may become, then the range. */
+static void lay_out(char *at, size_t most)
+{
+    range_most = most;
+    for (int i = 0; i < TABLES; i++) {
+        tables[i].base = at;
+        tables[i].committed = 0;
+        at += table_bytes(&tables[i], most);
+    }
+    arena.tags = (uintptr_t *)(void *)tables[TAGS].base;
+    arena.spans = (void **)(void *)tables[SPANS].base;
+    arena.superslabs = tables[SUPERSLABS].base;
+    store_release(&arena.base, (char *)align_up((uintptr_t)at, SUPERSLAB_SIZE));
+}
+
+static size_t tables_most(size_t most)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < TABLES; i++)
+        bytes += table_bytes(&tables[i], most);
+    return bytes + SUPERSLAB_SIZE;
+}
+
+/* Makes the tables long enough for `range` bytes. */
+static bool extend_tables(size_t range)
+{
+    for (int i = 0; i < TABLES; i++) {
+        struct table *table = &tables[i];
+        size_t bytes = table_bytes(table, range);
+        if (bytes <= table->committed)
+            continue;
+        char *at = table->base + table->committed;
+        size_t more = bytes - table->committed;
+        if (!reserved_whole && os_reserve(at, more) == NULL)
+            return false;
+        if (!os_commit(at, more)) {
+            if (!reserved_whole)
+                os_release(at, more);
+            return false;
+        }
+        table->committed = bytes;
+    }
+    return true;
+}
+
+/* Is there room for the first step at this place? What is tried stays reserved if it fits. */
+static bool try_place(char *at, size_t most)
+{
+    lay_out(at, most);
+    return extend_tables(GROW_LEAST);
+}
+
+static bool place_in_gap(void)
+{
+    if (HAK_SANITIZED)
+        return false;
+    uint64_t random = os_random();
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        size_t offset = align_down(random % layouts[i].place_span, GIB);
+        if (try_place((char *)layouts[i].place_low + offset, layouts[i].range_most))
+            return true;
+    }
+    return false;
+}
+
+/* One reservation wherever the kernel likes, for everything there will ever be. */
+static bool place_anywhere(void)
+{
+    size_t limit = os_address_limit();
+    size_t most = ANYWHERE_MOST;
+    while (most > limit / 4 && most > ANYWHERE_LEAST)
+        most /= 2;
+    reserved_whole = true;
+    for (; most >= ANYWHERE_LEAST; most /= 2) {
+        size_t bytes = most + tables_most(most);
+        char *at = os_reserve(NULL, bytes);
+        if (at == NULL)
+            continue;
+        lay_out(at, most);
+        return true;
+    }
+    return false;
+}
+
+bool arena_init(void)
+{
+    return place_in_gap() || place_anywhere();
+}
+
+static size_t step_size(size_t used, size_t need)
+{
+    size_t wanted = clamp_size(align_up(used / 4, SUPERSLAB_SIZE), GROW_LEAST, GROW_MOST);
+    return max_size(wanted, need);
+}
+
+/* Reserves [at, at + bytes) of the range with its table entries. */
+static bool reserve_step(char *at, size_t bytes)
+{
+    size_t end = (size_t)(at - arena.base) + bytes;
+    if (end > range_most)
+        return false;
+    if (reserved_whole)
+        return extend_tables(end);
+    if (os_reserve(at, bytes) == NULL)
+        return false;
+    if (extend_tables(end))
+        return true;
+    os_release(at, bytes);
+    return false;
+}
+
+bool arena_grow(size_t bytes, void **at, size_t *got)
+{
+    size_t need = align_up(bytes, SUPERSLAB_SIZE);
+    size_t used = arena.limit << POINTER_ALIGN_SHIFT;
+    if (need > range_most)
+        return false;
+    /* Something may have been mapped in our way: step over it, further each time. */
+    size_t skip = 0;
+    for (int attempt = 0; attempt < GROW_TRIES; attempt++) {
+        char *place = arena.base + used + skip;
+        for (size_t step = step_size(used, need);; step = max_size(need, align_up(step / 2, SUPERSLAB_SIZE))) {
+            if (reserve_step(place, step)) {
+                *at = place;
+                *got = step;
+                store_release(&arena.limit, (used + skip + step) >> POINTER_ALIGN_SHIFT);
+                return true;
+            }
+            if (step == need)
+                break;
+        }
+        if (reserved_whole)
+            return false;
+        skip = skip == 0 ? SUPERSLAB_SIZE : skip * 2;
+        if (skip > range_most / 2)
+            return false;
+    }
+    return false;
+}
+
+void arena_assign(void *at, size_t units, uintptr_t tag, void *span)
+{
+    size_t first = arena_unit(at);
+    for (size_t unit = first; unit < first + units; unit++) {
+        arena.spans[unit] = span;
+        store_relaxed(&arena.tags[unit], tag);
+    }
+}

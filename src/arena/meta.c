@@ -1,0 +1,110 @@
+#include "arena/meta.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/compiler.h"
+#include "os/os.h"
+
+enum {
+    GRAIN_SHIFT = 6,
+    GRAIN = 1 << GRAIN_SHIFT,
+    KEPT_GRAINS = 72, /* pieces up to this many grains are kept for reuse (4.5 KiB: a magazine of 512) */
+};
+
+#define CHUNK_FIRST (256 * KIB)
+#define CHUNK_MOST (4 * MIB)
+
+/* A freed piece. It is metadata memory: no user pointer leads here. */
+struct piece {
+    struct piece *next;
+};
+
+struct lock meta_lock = LOCK_INITIALIZER(LOCK_META);
+
+static char *chunk_at; /* unused part of the newest chunk */
+static char *chunk_end;
+static size_t chunk_next = CHUNK_FIRST;
+static size_t committed;
+static struct piece *pieces[KEPT_GRAINS + 1]; /* by grains */
+
+/* A chunk between two guard pages. What is left of the old one is lost: at most one request's worth. */
+static bool add_chunk(size_t least)
+{
+    size_t page = max_size(os_page_size(), 4 * KIB);
+    size_t bytes = align_up(max_size(least, chunk_next), page);
+    char *at = os_reserve(NULL, bytes + 2 * page);
+    if (at == NULL && bytes > least) {
+        bytes = align_up(least, page);
+        at = os_reserve(NULL, bytes + 2 * page);
+    }
+    if (at == NULL)
+        return false;
+    if (!os_commit(at + page, bytes)) {
+        os_release(at, bytes + 2 * page);
+        return false;
+    }
+    chunk_at = at + page;
+    chunk_end = chunk_at + bytes;
+    chunk_next = min_size(chunk_next * 2, CHUNK_MOST);
+    committed += bytes;
+    return true;
+}
+
+static void *bump(size_t bytes, size_t align)
+{
+    char *at = (char *)align_up((uintptr_t)chunk_at, align);
+    if (chunk_at == NULL || at > chunk_end || (size_t)(chunk_end - at) < bytes) {
+        if (!add_chunk(bytes + align))
+            return NULL;
+        at = (char *)align_up((uintptr_t)chunk_at, align);
+    }
+    chunk_at = at + bytes;
+    return at;
+}
+
+void *meta_alloc_aligned(size_t bytes, size_t align)
+{
+    size_t size = align_up(bytes, GRAIN);
+    lock_take(&meta_lock);
+    void *piece = bump(size, max_size(align, GRAIN));
+    lock_drop(&meta_lock);
+    return piece;
+}
+
+void *meta_alloc(size_t bytes)
+{
+    size_t grains = divide_up(bytes, GRAIN);
+    if (grains > KEPT_GRAINS)
+        return meta_alloc_aligned(bytes, GRAIN);
+    lock_take(&meta_lock);
+    struct piece *piece = pieces[grains];
+    if (piece != NULL)
+        pieces[grains] = piece->next;
+    lock_drop(&meta_lock);
+    if (piece == NULL)
+        return meta_alloc_aligned(bytes, GRAIN);
+    memset(piece, 0, grains << GRAIN_SHIFT);
+    return piece;
+}
+
+void meta_free(void *freed, size_t bytes)
+{
+    size_t grains = divide_up(bytes, GRAIN);
+    if (freed == NULL || grains > KEPT_GRAINS)
+        return;
+    struct piece *piece = freed;
+    lock_take(&meta_lock);
+    piece->next = pieces[grains];
+    pieces[grains] = piece;
+    lock_drop(&meta_lock);
+}
+
+size_t meta_committed(void)
+{
+    lock_take(&meta_lock);
+    size_t bytes = committed;
+    lock_drop(&meta_lock);
+    return bytes;
+}

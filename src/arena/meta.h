@@ -1,0 +1,27 @@
+/*
+ * Memory for the allocator's own structures, apart from user memory and fenced by guard pages. Freed pieces
+ * are kept by size and given out again; nothing goes back to the system.
+ */
+#ifndef HAK_ARENA_META_H
+#define HAK_ARENA_META_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/lock.h"
+
+/* Zeroed memory, aligned to 64 bytes; `align` may ask for more (a power of two up to the page size). NULL:
+ * out of memory. Any thread; takes the meta lock. */
+void *meta_alloc(size_t bytes);
+void *meta_alloc_aligned(size_t bytes, size_t align);
+
+/* Gives a piece from meta_alloc back; `bytes` is what was asked for. */
+void meta_free(void *piece, size_t bytes);
+
+/* Bytes of committed metadata memory. */
+size_t meta_committed(void);
+
+/* For fork and for calls from signal handlers. */
+extern HIDDEN struct lock meta_lock;
+
+#endif

@@ -1,0 +1,78 @@
+/* Arithmetic on sizes, addresses and masks. */
+#ifndef HAK_BASE_BITS_H
+#define HAK_BASE_BITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+#define GIB ((size_t)1 << 30)
+#define TIB ((size_t)1 << 40)
+
+ALWAYS_INLINE bool is_power_of_two(size_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+/* `to` is a power of two. The sum must not overflow. */
+ALWAYS_INLINE size_t align_up(size_t n, size_t to)
+{
+    return (n + to - 1) & ~(to - 1);
+}
+
+ALWAYS_INLINE size_t align_down(size_t n, size_t to)
+{
+    return n & ~(to - 1);
+}
+
+ALWAYS_INLINE size_t divide_up(size_t n, size_t by)
+{
+    return n / by + (n % by != 0);
+}
+
+ALWAYS_INLINE size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+ALWAYS_INLINE size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+ALWAYS_INLINE size_t clamp_size(size_t n, size_t low, size_t high)
+{
+    return n < low ? low : n > high ? high : n;
+}
+
+/* Floor of the binary logarithm; n > 0. */
+ALWAYS_INLINE unsigned log2_floor(size_t n)
+{
+    return 63u - (unsigned)__builtin_clzll(n);
+}
+
+ALWAYS_INLINE uint64_t rotate_right(uint64_t n, unsigned by)
+{
+    return n >> by | n << (64 - by);
+}
+
+/* A mask of n ones, n <= 32. */
+ALWAYS_INLINE uint32_t mask32(unsigned n)
+{
+    return n >= 32 ? ~(uint32_t)0 : ((uint32_t)1 << n) - 1;
+}
+
+/* Ones in n. (The built-in is a call into libgcc on the baseline x86-64.) */
+ALWAYS_INLINE unsigned count_ones32(uint32_t n)
+{
+    n -= n >> 1 & 0x55555555;
+    n = (n & 0x33333333) + (n >> 2 & 0x33333333);
+    n = (n + (n >> 4)) & 0x0f0f0f0f;
+    return n * 0x01010101 >> 24;
+}
+
+#endif

@@ -1,0 +1,10 @@
+/* Time for policy: coarse, monotonic, cheap. */
+#ifndef HAK_BASE_CLOCK_H
+#define HAK_BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* Milliseconds since some moment in the past; resolution about 4 ms. Async-signal-safe. */
+uint64_t clock_now_ms(void);
+
+#endif

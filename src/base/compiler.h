@@ -1,0 +1,41 @@
+/* What the compiler must be told: branch weights, inlining, and the few places where an instrumented
+ * build differs. HAK_DEBUG is 0 or 1, set by the build. */
+#ifndef HAK_BASE_COMPILER_H
+#define HAK_BASE_COMPILER_H
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+#define COLD __attribute__((noinline, cold))
+#define HIDDEN __attribute__((visibility("hidden")))
+#define ALIGNED(n) __attribute__((aligned(n)))
+#define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
+
+#if defined(__SANITIZE_THREAD__)
+#define HAK_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAK_TSAN 1
+#endif
+#endif
+#if !defined(HAK_TSAN)
+#define HAK_TSAN 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAK_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAK_ASAN 1
+#endif
+#endif
+#if !defined(HAK_ASAN)
+#define HAK_ASAN 0
+#endif
+
+/* True in a build whose runtime owns parts of the address space and refuses mappings at chosen places. */
+#define HAK_SANITIZED (HAK_TSAN || HAK_ASAN)
+
+#endif

@@ -1,0 +1,20 @@
+/* The two ways the library speaks: one line before it ends the process, one line of warning. */
+#ifndef HAK_BASE_FAIL_H
+#define HAK_BASE_FAIL_H
+
+#include "base/compiler.h"
+
+/* Writes "hakmem: fatal: MESSAGE" to stderr in one write and aborts. Allocates nothing, takes no lock. */
+_Noreturn void fail(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
+
+/* Writes "hakmem: warning: MESSAGE" to stderr in one write. errno is kept. */
+void warn(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
+
+/* What must hold inside the allocator; checked in the debug build, compiled in every build. */
+#define ASSERT(condition)                                                                              \
+    do {                                                                                               \
+        if (HAK_DEBUG && UNLIKELY(!(condition)))                                                       \
+            fail("internal: %s, at %s:%d", #condition, __FILE__, __LINE__);                            \
+    } while (0)
+
+#endif

@@ -1,0 +1,43 @@
+/* A futex lock that knows its owner: nested calls from signal handlers and fork() ask whether this very
+ * thread holds it. A zeroed lock is free. Taken in the order of the ranks (docs/lock-order.md), which the
+ * debug build checks. */
+#ifndef HAK_BASE_LOCK_H
+#define HAK_BASE_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum lock_rank {
+    LOCK_INIT = 1,
+    LOCK_ORPHAN,
+    LOCK_LIFE,
+    LOCK_HEAP,
+    LOCK_LETTERS,
+    LOCK_BIGCACHE,
+    LOCK_SPAN,
+    LOCK_META,
+};
+
+struct lock {
+    uint32_t word; /* 0 free, 1 taken, 2 taken and waited for */
+    uint32_t rank;
+    uintptr_t owner; /* lock_self() of the holder, else 0 */
+};
+
+#define LOCK_INITIALIZER(r) {.rank = (r)}
+
+/* Blocks until the lock is this thread's. Not recursive. errno is kept. */
+void lock_take(struct lock *lock);
+
+/* True if the lock was free and now is this thread's. Ranks are not checked: who tries cannot deadlock. */
+bool lock_try(struct lock *lock);
+
+void lock_drop(struct lock *lock);
+
+/* Does the calling thread hold the lock? Async-signal-safe. */
+bool lock_is_mine(const struct lock *lock);
+
+/* As lock_take for a second lock of the same rank: fork takes every heap's lock, in creation order. */
+void lock_take_sibling(struct lock *lock);
+
+#endif

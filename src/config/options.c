@@ -1,0 +1,96 @@
+#include "config/options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "config/policy.h"
+#include "os/os.h"
+
+struct option {
+    const char *name;
+    const char *legal;   /* for the warning */
+    const char *default_value;
+    bool (*set)(const char *value); /* false: not a legal value */
+};
+
+/* A decimal number up to `most`, the whole of `text`. */
+static bool parse_number(const char *text, uint32_t most, uint32_t *out)
+{
+    uint64_t value = 0;
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        value = value * 10 + (uint64_t)(*text - '0');
+        if (value > most)
+            return false;
+    }
+    *out = (uint32_t)value;
+    return true;
+}
+
+static bool set_purge(const char *value)
+{
+    static const char key[] = "delay=";
+    if (strncmp(value, key, sizeof key - 1) != 0)
+        return false;
+    return parse_number(value + sizeof key - 1, 86400000, &policy.purge_ms);
+}
+
+/* In the order in which they take effect: a mode first, so that the others refine it. */
+static const struct option options[] = {
+    {"HAKMEM_MODE", POLICY_MODES, "balanced", policy_set_mode},
+    {"HAKMEM_PURGE", "delay=MS with MS from 0 to 86400000", "the mode's", set_purge},
+};
+
+/* Read by the launcher; legal here, without effect. */
+static const char *const launcher_names[] = {"HAKMEM_DISABLE"};
+
+/* The value, if `entry` is "NAME=VALUE", else NULL. */
+static const char *value_of(const char *entry, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
+}
+
+static bool is_known(const char *entry)
+{
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (value_of(entry, options[i].name) != NULL)
+            return true;
+    for (size_t i = 0; i < sizeof launcher_names / sizeof launcher_names[0]; i++)
+        if (value_of(entry, launcher_names[i]) != NULL)
+            return true;
+    return false;
+}
+
+static void apply(const struct option *option, char **environment)
+{
+    for (char **entry = environment; *entry != NULL; entry++) {
+        const char *value = value_of(*entry, option->name);
+        if (value != NULL && !option->set(value))
+            warn("%s=%s: legal values are %s; using %s", option->name, value, option->legal,
+                 option->default_value);
+    }
+}
+
+static void warn_unknown(const char *entry)
+{
+    static const char prefix[] = "HAKMEM_";
+    if (strncmp(entry, prefix, sizeof prefix - 1) == 0 && !is_known(entry))
+        warn("%s: no such option; the options are HAKMEM_MODE, HAKMEM_PURGE", entry);
+}
+
+void options_load(char **environment)
+{
+    if (environment == NULL || os_is_secure())
+        return;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        apply(&options[i], environment);
+    for (char **entry = environment; *entry != NULL; entry++)
+        warn_unknown(*entry);
+}

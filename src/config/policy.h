@@ -1,0 +1,30 @@
+/* The values that steer the allocator. They are read only behind the door, may change at any time, and
+ * each reader copies what it needs; none of them can make an operation wrong, only faster or smaller. */
+#ifndef HAK_CONFIG_POLICY_H
+#define HAK_CONFIG_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct policy {
+    size_t magazine_bytes;     /* most that one magazine may hold */
+    size_t thread_cache_bytes; /* most that all magazines of a thread may hold */
+    size_t bigcache_bytes;     /* most that freed large blocks may hold */
+    uint32_t bigcache_ms;      /* how long a freed large block is kept */
+    uint32_t purge_ms;         /* how long free units keep their pages */
+    size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
+};
+
+/* The values in force. */
+extern HIDDEN struct policy policy;
+
+/* Makes the values of the mode called `name` those in force. False: no such mode, nothing changed. */
+bool policy_set_mode(const char *name);
+
+/* The names of all modes, for messages. */
+#define POLICY_MODES "minimal, fast, balanced"
+
+#endif

@@ -1,0 +1,60 @@
+#include "config/size_class.h"
+
+#include "base/bits.h"
+
+uint8_t size_to_class[(SMALL_MAX >> SIZE_TABLE_STEP_SHIFT) + 1];
+struct size_class size_classes[SIZE_CLASSES];
+
+enum { SLAB_UNITS_MAX = 8, BLOCKS_WANTED = 8 };
+
+/* Slabs are single units unless that holds too few blocks, or wastes more than 1/16 at its end. */
+static uint32_t units_for(size_t size)
+{
+    for (uint32_t units = 1; units < SLAB_UNITS_MAX; units++) {
+        size_t bytes = units * UNIT_SIZE;
+        if (bytes / size >= BLOCKS_WANTED && bytes % size <= bytes / 16)
+            return units;
+    }
+    return SLAB_UNITS_MAX;
+}
+
+static size_t size_after(size_t size)
+{
+    if (size < 16)
+        return 16;
+    if (size < 128)
+        return size + 16;
+    return size + ((size_t)1 << log2_floor(size)) / 4;
+}
+
+static void define(unsigned id, size_t size)
+{
+    uint32_t units = units_for(size);
+    size_classes[id] = (struct size_class){
+        .size = (uint32_t)size,
+        .reciprocal = (uint32_t)divide_up((size_t)1 << 32, size),
+        .blocks = (uint32_t)(units * UNIT_SIZE / size),
+        .units = units,
+    };
+}
+
+void size_class_init(void)
+{
+    size_t step = 0;
+    size_t size = 8;
+    for (unsigned id = 0; id < SIZE_CLASSES_FIXED; id++, size = size_after(size)) {
+        define(id, size);
+        for (; step << SIZE_TABLE_STEP_SHIFT <= size; step++)
+            size_to_class[step] = (uint8_t)id;
+    }
+}
+
+unsigned size_class_aligned(size_t alignment, size_t size)
+{
+    if (size > SMALL_MAX || alignment > SMALL_MAX)
+        return SIZE_CLASSES;
+    unsigned id = size_class_of(max_size(size, alignment));
+    while (id < SIZE_CLASSES_FIXED && size_classes[id].size % alignment != 0)
+        id++;
+    return id < SIZE_CLASSES_FIXED ? id : SIZE_CLASSES;
+}

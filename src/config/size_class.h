@@ -1,0 +1,52 @@
+/*
+ * Size classes: 8, then steps of 16 to 128, then four per doubling to 32 KiB. Ids from SIZE_CLASSES_FIXED
+ * to SIZE_CLASSES - 1 are free for classes made at run time.
+ *
+ * Class sizes from 16 up are multiples of 16, and slabs start on a unit, so every block of 16 bytes and
+ * more is aligned to 16.
+ */
+#ifndef HAK_CONFIG_SIZE_CLASS_H
+#define HAK_CONFIG_SIZE_CLASS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define SMALL_MAX ((size_t)32768) /* largest request served by a class, bytes */
+
+enum {
+    UNIT_SHIFT = 16,                      /* 64 KiB, what slabs and large blocks are made of */
+    SIZE_CLASS_BITS = 6,                  /* a tag is heap | class: heaps are aligned to 1 << 6 and more */
+    SIZE_CLASSES = 1 << SIZE_CLASS_BITS,  /* ids */
+    SIZE_CLASSES_FIXED = 41,
+    SIZE_TABLE_STEP_SHIFT = 3,            /* the table has one byte per 8 bytes of size */
+};
+
+#define UNIT_SIZE ((size_t)1 << UNIT_SHIFT)
+
+struct size_class {
+    uint32_t size;       /* bytes; also the stride of blocks in a slab */
+    uint32_t reciprocal; /* ceil(2^32 / size): block index = offset * reciprocal >> 32 */
+    uint32_t blocks;     /* in a slab */
+    uint32_t units;      /* of a slab, 1 to 8 */
+};
+
+/* Class of a request of n bytes: size_to_class[(n + 7) >> 3], n <= SMALL_MAX. All zero until
+ * size_class_init: a thread that comes earlier has no heap, and goes through the door. */
+extern HIDDEN uint8_t size_to_class[(SMALL_MAX >> SIZE_TABLE_STEP_SHIFT) + 1];
+extern HIDDEN struct size_class size_classes[SIZE_CLASSES];
+
+ALWAYS_INLINE unsigned size_class_of(size_t size)
+{
+    return size_to_class[(size + 7) >> SIZE_TABLE_STEP_SHIFT];
+}
+
+/* Fills both tables. Called once, under the start-up lock. */
+void size_class_init(void);
+
+/* The smallest class whose blocks are all aligned to `alignment` (a power of two <= SMALL_MAX) and hold
+ * `size` bytes; SIZE_CLASSES if there is none. */
+unsigned size_class_aligned(size_t alignment, size_t size);
+
+#endif

@@ -1,0 +1,263 @@
+#include "heap/door.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "arena/arena.h"
+#include "base/fail.h"
+#include "heap/fork.h"
+#include "heap/freeze.h"
+#include "heap/heartbeat.h"
+#include "heap/life.h"
+#include "heap/magazine.h"
+#include "heap/mail.h"
+#include "heap/orphan.h"
+#include "heap/report.h"
+#include "heap/shelf.h"
+#include "heap/start.h"
+#include "heap/stock.h"
+#include "heap/view.h"
+#include "large/large.h"
+#include "span/span.h"
+
+enum { DEFERRED_MOST = sizeof((struct heap *)0)->deferred / sizeof(void *) };
+
+static void free_deferred(struct heap *heap);
+
+/* The order of in_door and frozen is one half of the freeze protocol; the other is in freeze.c. */
+static void enter(struct heap *heap, const struct view *seen)
+{
+    store_relaxed(&heap->in_door, 1u);
+    compiler_fence();
+    if (UNLIKELY(seen != &heap->view || load_relaxed(&heap->frozen) != FREEZE_NONE))
+        freeze_reopen(heap);
+    if (UNLIKELY(heap->deferred_count > 0))
+        free_deferred(heap);
+}
+
+static void leave(struct heap *heap)
+{
+    compiler_fence();
+    store_release(&heap->in_door, 0u);
+}
+
+/* The calling thread's heap, its door entered; NULL if it has none to use now. */
+static struct heap *enter_own(void)
+{
+    const struct view *seen = view_load();
+    struct heap *heap = seen->heap;
+    if (UNLIKELY(heap == NULL)) {
+        if (seen->kind != VIEW_UNBORN || (heap = start_thread()) == NULL)
+            return NULL;
+        seen = view_load();
+    }
+    if (UNLIKELY(heap->in_door != 0))
+        return NULL;
+    enter(heap, seen);
+    return heap;
+}
+
+static void *small(struct heap *heap, size_t size)
+{
+    void *block = magazine_pop(heap, size_class_of(size));
+    if (UNLIKELY(block == NULL)) {
+        /* What is cached may serve: units of the BigCache first, then those that idle heaps hold. */
+        large_evict_before(UINT64_MAX);
+        life_clean_all();
+        block = magazine_pop(heap, size_class_of(size));
+    }
+    return block;
+}
+
+static COLD void *small_without_heap(size_t size)
+{
+    /* Before the start the table says class 0 for everything. */
+    void *block = arena.base != NULL ? orphan_malloc(size_class_of(size)) : NULL;
+    if (block == NULL)
+        errno = ENOMEM;
+    return block;
+}
+
+NOINLINE void *door_malloc(size_t size)
+{
+    bool zero;
+    if (UNLIKELY(size > SMALL_MAX))
+        return door_malloc_large(size, 1, &zero);
+    bool unborn = view_load()->kind == VIEW_UNBORN;
+    struct heap *heap = enter_own();
+    if (UNLIKELY(heap == NULL))
+        return small_without_heap(size);
+    if (unborn) /* the caller charged the static view */
+        heap->view.budget -= (int64_t)size;
+    if (UNLIKELY(heap->view.budget < 0))
+        heartbeat(heap);
+    void *block = small(heap, size);
+    leave(heap);
+    if (UNLIKELY(block == NULL))
+        errno = ENOMEM;
+    return block;
+}
+
+void *door_malloc_large(size_t size, size_t align, bool *zero)
+{
+    void *block = NULL;
+    struct heap *heap = enter_own();
+    if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2) {
+        if (heap != NULL || (arena.base != NULL && !fork_holds_any_lock()))
+            block = large_alloc(size, align, zero);
+        if (heap != NULL) {
+            heap->view.budget -= (int64_t)size;
+            if (heap->view.budget < 0)
+                heartbeat(heap);
+        }
+    }
+    if (heap != NULL)
+        leave(heap);
+    if (block == NULL)
+        errno = ENOMEM;
+    return block;
+}
+
+void *door_resize_large(struct large *block, size_t size)
+{
+    struct heap *heap = enter_own();
+    void *p = heap != NULL || !fork_holds_any_lock() ? large_resize(block, size) : NULL;
+    if (heap != NULL)
+        leave(heap);
+    return p;
+}
+
+static void free_large(void *p)
+{
+    switch (large_free(p)) {
+    case LARGE_FINE:
+        break;
+    case LARGE_NOT_A_BLOCK:
+        report_pointer(FAULT_INVALID_FREE, p);
+    case LARGE_DOUBLE_FREE:
+        report_pointer(FAULT_DOUBLE_FREE, p);
+    }
+}
+
+static void free_own(struct heap *heap, unsigned class, void *p)
+{
+    if (magazine_is_top(heap, class, p))
+        report_pointer(FAULT_DOUBLE_FREE, p);
+    if (!slab_holds(arena_span(p), p))
+        report_pointer(FAULT_INVALID_FREE, p);
+    magazine_push(heap, class, p);
+}
+
+static void route(struct heap *heap, void *p)
+{
+    uintptr_t tag = arena_tag(p);
+    uintptr_t class = tag ^ (uintptr_t)heap;
+    if (class < SIZE_CLASSES)
+        free_own(heap, (unsigned)class, p);
+    else if (tag >= TAG_KINDS)
+        mail_send(heap, mail_owner(tag), p);
+    else if (tag == TAG_LARGE)
+        free_large(p);
+    else
+        report_pointer(tag == TAG_LARGE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, p);
+}
+
+static void free_deferred(struct heap *heap)
+{
+    /* A handler may add while this runs: take them one by one, from the end. */
+    while (heap->deferred_count > 0) {
+        void *p = heap->deferred[--heap->deferred_count];
+        route(heap, p);
+    }
+}
+
+/* A signal handler interrupted the door: keep the block until the next visit. A handler that frees more than
+ * fit, while its thread holds a lock, leaks the rest. */
+static COLD void defer(struct heap *heap, void *p, uintptr_t tag)
+{
+    if (heap->deferred_count < DEFERRED_MOST)
+        heap->deferred[heap->deferred_count++] = p;
+    else if (tag >= TAG_KINDS)
+        (void)orphan_free(p, tag);
+}
+
+static COLD void free_without_heap(void *p)
+{
+    uintptr_t tag = arena_tag(p);
+    struct heap *interrupted = view_load()->heap;
+    if (tag < TAG_KINDS && tag != TAG_LARGE)
+        report_pointer(tag == TAG_LARGE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, p);
+    if (interrupted != NULL)
+        defer(interrupted, p, tag);
+    else if (tag == TAG_LARGE)
+        free_large(p);
+    else
+        (void)orphan_free(p, tag);
+}
+
+NOINLINE void door_free(void *p)
+{
+    if (p == NULL)
+        return;
+    struct heap *heap = enter_own();
+    if (UNLIKELY(heap == NULL)) {
+        free_without_heap(p);
+        return;
+    }
+    route(heap, p);
+    leave(heap);
+}
+
+size_t door_usable_size(const void *p)
+{
+    uintptr_t tag = arena_tag(p);
+    if (tag >= TAG_KINDS && slab_holds(arena_span(p), p))
+        return size_classes[tag % SIZE_CLASSES].size;
+    const struct large *block = large_find(p);
+    if (block == NULL)
+        report_pointer(FAULT_INVALID_POINTER, p);
+    return block->bytes;
+}
+
+size_t door_prewarm(size_t size, size_t count)
+{
+    struct heap *heap = size <= SMALL_MAX ? enter_own() : NULL;
+    if (heap == NULL)
+        return 0;
+    unsigned class = size_class_of(size);
+    magazine_widen(heap, class, count);
+    size_t ready = magazine_count(heap, class) + shelf_room(heap, class);
+    while (ready < count && shelf_prepare(heap, class))
+        ready += size_classes[class].blocks;
+    leave(heap);
+    return min_size(ready, count);
+}
+
+/* Other threads that sleep are emptied too: who asks for a trim wants all there is. */
+static void empty_sleepers(const struct heap *own)
+{
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
+        if (heap == own || load_relaxed(&heap->tls) == NULL || !freeze_begin(heap))
+            continue;
+        freeze_empty(heap);
+        freeze_end(heap);
+    }
+}
+
+bool door_trim(void)
+{
+    struct heap *heap = enter_own();
+    if (heap == NULL)
+        return false;
+    mail_post_all(heap);
+    empty_sleepers(heap);
+    mail_collect(heap, false);
+    magazine_flush_all(heap);
+    shelf_release_empty(heap);
+    stock_trim(heap);
+    life_clean_all();
+    large_evict_before(UINT64_MAX);
+    bool gave_back = span_purge_all() > 0;
+    leave(heap);
+    return gave_back;
+}

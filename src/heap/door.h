@@ -1,0 +1,42 @@
+/*
+ * The door: where every operation goes that the two hot functions do not finish.
+ *
+ *   hot_malloc ──▶ door_malloc ──▶ enter ─▶ magazine_pop ─▶ mail_collect │ shelf_take
+ *                        │                  large_alloc
+ *                        └── no heap: start_thread; in the door already, or dead: orphan_malloc
+ *   hot_free ────▶ door_free ────▶ enter ─▶ magazine_push ─▶ shelf_put …        mine
+ *                                           mail_send                           another heap's
+ *                                           large_free                          large
+ *                                           report_pointer                      not a block: ends here
+ */
+#ifndef HAK_HEAP_DOOR_H
+#define HAK_HEAP_DOOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+struct large;
+
+/* malloc. For sizes up to SMALL_MAX the caller has charged its view's budget; for others this does. On
+ * failure NULL, errno ENOMEM. */
+NOINLINE void *door_malloc(size_t size);
+
+/* A large block, whatever its size; see large_alloc. On failure NULL, errno ENOMEM. */
+void *door_malloc_large(size_t size, size_t align, bool *zero);
+
+/* free, of any 64-bit value. errno is kept. */
+NOINLINE void door_free(void *p);
+
+/* large_resize. */
+void *door_resize_large(struct large *block, size_t size);
+
+/* The bytes that may be used of a block; a pointer that is no block ends the process. */
+size_t door_usable_size(const void *p);
+
+/* See hak_prewarm and hak_malloc_trim. */
+size_t door_prewarm(size_t size, size_t count);
+bool door_trim(void);
+
+#endif

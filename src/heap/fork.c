@@ -1,0 +1,116 @@
+#include "heap/fork.h"
+
+#include "arena/meta.h"
+#include "base/atomic.h"
+#include "heap/freeze.h"
+#include "heap/life.h"
+#include "heap/magazine.h"
+#include "heap/mail.h"
+#include "heap/orphan.h"
+#include "heap/view.h"
+#include "large/bigcache.h"
+#include "os/os.h"
+#include "span/span.h"
+
+/* In rank order; the locks of all heaps come between the two. */
+static struct lock *const before_heaps[] = {&orphan_lock, &life_lock};
+static struct lock *const after_heaps[] = {&letters_lock, &bigcache_lock, &span_lock, &meta_lock};
+
+enum { BEFORE = sizeof before_heaps / sizeof before_heaps[0], AFTER = sizeof after_heaps / sizeof after_heaps[0] };
+
+bool fork_holds_any_lock(void)
+{
+    bool mine = false;
+    for (int i = 0; i < BEFORE; i++)
+        mine |= lock_is_mine(before_heaps[i]);
+    for (int i = 0; i < AFTER; i++)
+        mine |= lock_is_mine(after_heaps[i]);
+    const struct heap *own = view_load()->heap;
+    return mine || (own != NULL && lock_is_mine(&own->lock));
+}
+
+/* Between fork_prepare and its counterpart, and never else, a thread holds the first and the last lock. */
+static bool is_prepared(void)
+{
+    return lock_is_mine(&orphan_lock) && lock_is_mine(&meta_lock);
+}
+
+static bool is_other_threads(const struct heap *heap)
+{
+    return heap->tls != NULL && heap->tls != &thread_view;
+}
+
+void fork_prepare(void)
+{
+    /* From a signal handler that interrupted the allocator: such a child may exec, no more (POSIX). */
+    if (fork_holds_any_lock())
+        return;
+    for (int i = 0; i < BEFORE; i++)
+        lock_take(before_heaps[i]);
+    bool others = false;
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
+        lock_take_sibling(&heap->lock);
+        if (is_other_threads(heap) && load_relaxed(&heap->frozen) == FREEZE_NONE) {
+            freeze_redirect(heap, FREEZE_FORK);
+            others = true;
+        }
+    }
+    /* Without a barrier a hot operation may be half seen by the child only on machines that reorder stores,
+     * and there the page-table work of fork is one. */
+    if (others)
+        (void)os_barrier();
+    for (int i = 0; i < AFTER; i++)
+        lock_take(after_heaps[i]);
+}
+
+static void drop_after_heaps(void)
+{
+    for (int i = AFTER; i-- > 0;)
+        lock_drop(after_heaps[i]);
+}
+
+static void drop_before_heaps(void)
+{
+    for (int i = BEFORE; i-- > 0;)
+        lock_drop(before_heaps[i]);
+}
+
+void fork_parent(void)
+{
+    if (!is_prepared())
+        return;
+    drop_after_heaps();
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
+        if (load_relaxed(&heap->frozen) == FREEZE_FORK)
+            freeze_undo(heap);
+        lock_drop(&heap->lock);
+    }
+    drop_before_heaps();
+}
+
+/* The heap of a thread that the child does not have. */
+static void bury(struct heap *heap)
+{
+    heap->tls = NULL;
+    if (heap->in_door != 0) {
+        heap->quarantined = true;
+        return;
+    }
+    if (heap->frozen == FREEZE_THIEF)
+        magazine_compact(heap);
+    heap->frozen = FREEZE_NONE;
+    life_idle_locked(heap);
+}
+
+void fork_child(void)
+{
+    if (!is_prepared())
+        return;
+    drop_after_heaps();
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
+        if (is_other_threads(heap))
+            bury(heap);
+        lock_drop(&heap->lock);
+    }
+    drop_before_heaps();
+}

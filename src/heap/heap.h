@@ -1,0 +1,111 @@
+/*
+ * The per-thread heap.
+ *
+ * A *view* is what the two hot functions see: a byte budget and a bin per class. The thread's TLS word
+ * (view.h) points to the view of its heap or to a closed view, whose bins are all closed (empty for malloc,
+ * full for free), so that every operation comes to the door. Closed views are: the heap's own twin, while
+ * somebody outside needs this heap or its operations; and the static ones, for threads that have no heap
+ * yet or no more.
+ *
+ * Who writes what:
+ *   view.budget, bin.top, bin.end    the owner thread only, ever
+ *   slots of a magazine              the owner; a thief that froze the heap writes NULL into those that no
+ *                                    operation in flight can touch (freeze.c)
+ *   shelves, slabs, outboxes, stock  the owner inside the door; whoever holds the idle heap; a thief under
+ *                                    heap.lock
+ *   inbox                            anyone pushes letters; the three above take them all
+ */
+#ifndef HAK_HEAP_HEAP_H
+#define HAK_HEAP_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "config/size_class.h"
+#include "slab/slab.h"
+
+/* A magazine as the hot path sees it. slots[0] is always NULL, so that an empty magazine is seen by the
+ * value that malloc loads anyway. */
+struct bin {
+    void **top; /* slot of the block pushed last; slot 0 if the magazine is empty */
+    void **end; /* last usable slot: full when top reaches it */
+};
+
+enum view_kind {
+    VIEW_HEAP,    /* a heap's own: bins as they are */
+    VIEW_TWIN,    /* a heap's closed twin */
+    VIEW_UNBORN,  /* the thread has no heap yet */
+    VIEW_BIRTH,   /* the thread is getting its heap; a signal handler must not start again */
+    VIEW_DEAD,    /* the thread has given its heap back */
+};
+
+/* Tags are view address | class, so views are aligned to more than SIZE_CLASSES. Budget and the bins of
+ * small classes are neighbours. */
+struct view {
+    int64_t budget;      /* bytes until the next heartbeat */
+    struct heap *heap;   /* NULL for the static views */
+    struct bin bin[SIZE_CLASSES];
+    enum view_kind kind;
+};
+
+/* The cold part of a class's bin. */
+struct shelf {
+    void **slots;        /* the magazine's storage; NULL until first use */
+    uint32_t capacity;   /* usable slots */
+    uint32_t blocks_out; /* taken from this heap's slabs and not yet put back */
+    uint8_t last_event;  /* enum shelf_event: the door's last visit */
+    uint8_t streak;      /* refills in a row */
+    bool touched;        /* the door was here since the last trim */
+    struct slab *current;
+    struct list partial[SLAB_BUCKETS];
+};
+
+enum { OUTBOXES = 16, STOCK_GROUPS = 4 };
+
+/* Blocks on their way to another heap. */
+struct outbox {
+    struct heap *to;
+    struct letter *letter;
+};
+
+/* Up to 8 neighbouring free units, taken together so that busy threads do not share lines of the tag map. */
+struct unit_group {
+    char *base;    /* of the group, aligned to 8 units */
+    uint32_t free; /* bit u: unit u is in stock */
+};
+
+struct heap {
+    struct view view;
+
+    /* Owner's, cold. */
+    uint32_t in_door;            /* the owner is inside the door; written by the owner, read by thieves */
+    uint32_t number;             /* in order of creation */
+    int64_t granted;             /* bytes of budget granted in all: requested = granted - budget */
+    struct view **tls;           /* the owner's TLS word; NULL if no thread owns the heap */
+    uint32_t trim_next;          /* class that the next heartbeat looks at */
+    uint32_t letters_kept;
+    uint32_t exit_round;         /* rounds of the thread's destructors so far */
+    struct letter *letters;      /* empty ones, for reuse */
+    size_t outbox_bytes;
+    size_t capacity_bytes;       /* of all magazines, if full */
+    uint64_t aged_ms;            /* when this heap last looked for old memory */
+    struct unit_group stock[STOCK_GROUPS];
+    struct outbox outbox[OUTBOXES];
+    struct shelf shelf[SIZE_CLASSES];
+    uint32_t deferred_count;     /* frees from signal handlers that interrupted the door */
+    void *deferred[32];
+
+    /* Others'. */
+    struct lock lock ALIGNED(64); /* guards frozen and the redirection of *tls */
+    uint32_t frozen;              /* set by a thief; the owner waits for the lock and clears it */
+    bool quarantined;             /* its owner vanished in a fork, inside the door: never used again */
+    struct heap *next;            /* in the list of all heaps; immutable */
+    struct heap *next_idle;       /* guarded by the life lock */
+    struct letter *inbox ALIGNED(64);
+    struct view twin ALIGNED(64); /* set up when the heap is first closed */
+};
+
+#endif

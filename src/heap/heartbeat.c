@@ -1,0 +1,63 @@
+#include "heap/heartbeat.h"
+
+#include "base/clock.h"
+#include "config/policy.h"
+#include "heap/events.h"
+#include "heap/life.h"
+#include "heap/magazine.h"
+#include "heap/mail.h"
+#include "large/large.h"
+#include "span/span.h"
+
+struct heap_events heap_events;
+
+/* A heap looks for old memory this often in the time that memory is kept. */
+enum { LOOKS_PER_DELAY = 4 };
+
+static void grant(struct heap *heap)
+{
+    int64_t interval = (int64_t)policy.heartbeat_bytes;
+    int64_t owed = heap->view.budget < 0 ? -heap->view.budget : 0;
+    int64_t more = (owed / interval + 1) * interval;
+    heap->view.budget += more;
+    heap->granted += more;
+}
+
+/* One class a beat: a magazine that the door has not seen since the last round gives everything back. */
+static void look_at_next_magazine(struct heap *heap)
+{
+    unsigned class = heap->trim_next;
+    heap->trim_next = (class + 1) % SIZE_CLASSES;
+    magazine_audit(heap, class);
+    if (!heap->shelf[class].touched)
+        magazine_trim(heap, class);
+    heap->shelf[class].touched = false;
+}
+
+static uint64_t time_before(uint64_t now, uint64_t ms)
+{
+    return now > ms ? now - ms : 0;
+}
+
+static void give_back_old(struct heap *heap)
+{
+    uint64_t now = clock_now_ms();
+    if (now - heap->aged_ms <= policy.purge_ms / LOOKS_PER_DELAY)
+        return;
+    heap->aged_ms = now;
+    large_evict_before(time_before(now, policy.bigcache_ms));
+    span_purge_before(time_before(now, policy.purge_ms));
+}
+
+void heartbeat(struct heap *heap)
+{
+    grant(heap);
+    mail_post_all(heap);
+    if (mail_waits(heap))
+        mail_collect(heap, true);
+    look_at_next_magazine(heap);
+    life_clean_one();
+    give_back_old(heap);
+    if (heap_events.heartbeat != NULL)
+        heap_events.heartbeat(heap);
+}

@@ -1,0 +1,285 @@
+#include "heap/magazine.h"
+
+#include <string.h>
+
+#include "arena/arena.h"
+#include "arena/meta.h"
+#include "base/fail.h"
+#include "config/policy.h"
+#include "heap/mail.h"
+#include "heap/report.h"
+#include "heap/shelf.h"
+
+enum {
+    CAPACITY_FIRST_MOST = 16,
+    CAPACITY_LEAST = 2,
+    CAPACITY_MOST = 512,
+    STREAK_GROWS = 4, /* this many refills in a row widen the magazine too */
+};
+
+/* Bytes that a fresh magazine may hold. */
+#define FIRST_BYTES ((size_t)2048)
+
+enum shelf_event { EVENT_NONE, EVENT_REFILL, EVENT_FLUSH };
+
+/* Closes the magazine for the hot path and returns its top. The exchange is one instruction, so that a
+ * signal handler's pop falls before or after it, and is seen. */
+static void **hold_magazine(struct heap *heap, unsigned class)
+{
+    struct bin *bin = &heap->view.bin[class];
+    void **slots = heap->shelf[class].slots;
+    bin->end = slots;
+    compiler_fence();
+    return __atomic_exchange_n(&bin->top, slots, __ATOMIC_RELAXED);
+}
+
+static void open_magazine(struct heap *heap, unsigned class, void **top)
+{
+    struct bin *bin = &heap->view.bin[class];
+    const struct shelf *shelf = &heap->shelf[class];
+    store_relaxed(&bin->top, top);
+    compiler_fence();
+    bin->end = shelf->slots + shelf->capacity;
+}
+
+static size_t slots_bytes(size_t capacity)
+{
+    return (capacity + 1) * sizeof(void *);
+}
+
+static size_t capacity_most(unsigned class)
+{
+    return clamp_size(policy.magazine_bytes / size_classes[class].size, CAPACITY_LEAST, CAPACITY_MOST);
+}
+
+/* Gives a held magazine more slots; returns its top in the new place. The old place stays when there is no
+ * memory, or the thread's caches are at their limit. */
+static void **resize(struct heap *heap, unsigned class, void **top, size_t capacity)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    size_t size = size_classes[class].size;
+    size_t count = shelf->slots != NULL ? (size_t)(top - shelf->slots) : 0;
+    size_t bytes = heap->capacity_bytes + (capacity - shelf->capacity) * size;
+    if (capacity > shelf->capacity && shelf->slots != NULL && bytes > policy.thread_cache_bytes)
+        return top;
+    void **slots = meta_alloc(slots_bytes(capacity));
+    if (slots == NULL)
+        return top;
+    ASSERT(count <= capacity);
+    if (shelf->slots != NULL) {
+        memcpy(slots + 1, shelf->slots + 1, count * sizeof(void *));
+        meta_free(shelf->slots, slots_bytes(shelf->capacity));
+    }
+    heap->capacity_bytes = bytes;
+    shelf->slots = slots;
+    shelf->capacity = (uint32_t)capacity;
+    return slots + count;
+}
+
+/* First use of the class by this heap. False: no memory; the bin stays closed. */
+static bool create(struct heap *heap, unsigned class)
+{
+    if (heap->shelf[class].slots != NULL)
+        return true;
+    size_t capacity = clamp_size(FIRST_BYTES / size_classes[class].size, CAPACITY_LEAST, CAPACITY_FIRST_MOST);
+    (void)resize(heap, class, NULL, min_size(capacity, capacity_most(class)));
+    if (heap->shelf[class].slots == NULL)
+        return false;
+    open_magazine(heap, class, heap->shelf[class].slots);
+    return true;
+}
+
+/* A held magazine's capacity follows its use: it doubles when refills and flushes alternate, or refills keep
+ * coming. */
+static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_event event)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    bool alternates = shelf->last_event != EVENT_NONE && shelf->last_event != event;
+    shelf->streak = event == EVENT_REFILL && !alternates ? (uint8_t)(shelf->streak + 1) : 0;
+    shelf->last_event = (uint8_t)event;
+    shelf->touched = true;
+    if (!alternates && shelf->streak < STREAK_GROWS)
+        return top;
+    shelf->streak = 0;
+    size_t capacity = min_size((size_t)shelf->capacity * 2, capacity_most(class));
+    return capacity > shelf->capacity ? resize(heap, class, top, capacity) : top;
+}
+
+/* Fills a held, empty magazine to `want` blocks or what there is; returns its top. */
+static void **fill(struct heap *heap, unsigned class, size_t want)
+{
+    void **slots = heap->shelf[class].slots;
+    size_t got = shelf_take(heap, class, slots + want, (unsigned)want);
+    if (got < want)
+        memmove(slots + 1, slots + 1 + want - got, got * sizeof(void *));
+    return slots + got;
+}
+
+void *magazine_pop(struct heap *heap, unsigned class)
+{
+    if (!create(heap, class)) {
+        void *block = NULL;
+        shelf_take(heap, class, &block, 1);
+        return block;
+    }
+    if (mail_waits(heap))
+        mail_collect(heap, true);
+    void **top = hold_magazine(heap, class);
+    if (top == heap->shelf[class].slots) {
+        top = adapt(heap, class, top, EVENT_REFILL);
+        top = fill(heap, class, divide_up(heap->shelf[class].capacity, 2));
+    }
+    void *block = top > heap->shelf[class].slots ? *top-- : NULL;
+    open_magazine(heap, class, top);
+    return block;
+}
+
+void magazine_give_back(struct heap *heap, unsigned class, void *p)
+{
+    uintptr_t tag = arena_tag(p);
+    if (LIKELY(tag == ((uintptr_t)heap | class)))
+        shelf_put(heap, p);
+    else if (tag >= TAG_KINDS)
+        mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
+    else
+        report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up: it was free before */
+}
+
+/* Gives back the oldest blocks of a held magazine; returns its new top. */
+static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t count)
+{
+    void **slots = heap->shelf[class].slots;
+    size_t held = (size_t)(top - slots);
+    count = min_size(count, held);
+    for (size_t i = 1; i <= count; i++)
+        magazine_give_back(heap, class, slots[i]);
+    memmove(slots + 1, slots + 1 + count, (held - count) * sizeof(void *));
+    return top - count;
+}
+
+void magazine_flush(struct heap *heap, unsigned class, size_t count)
+{
+    if (heap->shelf[class].slots == NULL)
+        return;
+    void **top = hold_magazine(heap, class);
+    open_magazine(heap, class, flush_oldest(heap, class, top, count));
+}
+
+void magazine_flush_all(struct heap *heap)
+{
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        magazine_flush(heap, class, SIZE_MAX);
+}
+
+void magazine_push(struct heap *heap, unsigned class, void *p)
+{
+    if (!create(heap, class)) {
+        magazine_give_back(heap, class, p);
+        return;
+    }
+    struct shelf *shelf = &heap->shelf[class];
+    void **top = hold_magazine(heap, class);
+    if (top == shelf->slots + shelf->capacity) {
+        top = adapt(heap, class, top, EVENT_FLUSH);
+        if (top == shelf->slots + shelf->capacity)
+            top = flush_oldest(heap, class, top, divide_up(shelf->capacity, 2));
+    }
+    *++top = p;
+    open_magazine(heap, class, top);
+}
+
+bool magazine_keep(struct heap *heap, unsigned class, void *p)
+{
+    struct magazine_hold hold = {0};
+    bool kept = magazine_push_held(&hold, heap, class, p);
+    magazine_unhold(&hold);
+    return kept;
+}
+
+bool magazine_is_top(const struct heap *heap, unsigned class, const void *p)
+{
+    return p != NULL && *heap->view.bin[class].top == p;
+}
+
+void magazine_widen(struct heap *heap, unsigned class, size_t count)
+{
+    size_t capacity = min_size(count, capacity_most(class));
+    if (!create(heap, class) || capacity <= heap->shelf[class].capacity)
+        return;
+    void **top = hold_magazine(heap, class);
+    open_magazine(heap, class, resize(heap, class, top, capacity));
+}
+
+void magazine_trim(struct heap *heap, unsigned class)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    if (shelf->slots == NULL)
+        return;
+    void **top = flush_oldest(heap, class, hold_magazine(heap, class), SIZE_MAX);
+    if (shelf->capacity > CAPACITY_LEAST)
+        top = resize(heap, class, top, shelf->capacity / 2);
+    open_magazine(heap, class, top);
+}
+
+void magazine_audit(struct heap *heap, unsigned class)
+{
+    const struct shelf *shelf = &heap->shelf[class];
+    if (shelf->slots == NULL)
+        return;
+    void **top = hold_magazine(heap, class);
+    /* Marked free, each block once; what is marked already is there twice, or was free. */
+    for (void **slot = shelf->slots + 1; slot <= top; slot++) {
+        if (arena_tag(*slot) != ((uintptr_t)heap | class))
+            continue; /* another heap's by now: audited there */
+        enum slab_verdict verdict = slab_put(arena_span(*slot), *slot);
+        if (verdict != SLAB_FINE)
+            report_pointer(verdict == SLAB_DOUBLE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, *slot);
+    }
+    for (void **slot = shelf->slots + 1; slot <= top; slot++)
+        if (arena_tag(*slot) == ((uintptr_t)heap | class))
+            slab_unput(arena_span(*slot), *slot);
+    open_magazine(heap, class, top);
+}
+
+size_t magazine_count(const struct heap *heap, unsigned class)
+{
+    void **slots = heap->shelf[class].slots;
+    return slots == NULL ? 0 : (size_t)(load_relaxed(&heap->view.bin[class].top) - slots);
+}
+
+bool magazine_push_held(struct magazine_hold *hold, struct heap *heap, unsigned class, void *p)
+{
+    const struct shelf *shelf = &heap->shelf[class];
+    if (hold->heap == NULL || hold->class != class) {
+        magazine_unhold(hold);
+        if (shelf->slots == NULL)
+            return false;
+        *hold = (struct magazine_hold){heap, class, hold_magazine(heap, class)};
+    }
+    if (hold->top == shelf->slots + shelf->capacity)
+        return false;
+    *++hold->top = p;
+    return true;
+}
+
+void magazine_unhold(struct magazine_hold *hold)
+{
+    if (hold->heap != NULL)
+        open_magazine(hold->heap, hold->class, hold->top);
+    hold->heap = NULL;
+}
+
+void magazine_compact(struct heap *heap)
+{
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        void **slots = heap->shelf[class].slots;
+        if (slots == NULL)
+            continue;
+        void **top = hold_magazine(heap, class);
+        void **to = slots;
+        for (void **from = slots + 1; from <= top; from++)
+            if (*from != NULL)
+                *++to = *from;
+        open_magazine(heap, class, to);
+    }
+}

@@ -1,0 +1,59 @@
+/*
+ * Magazines: arrays of pointers to free blocks, one per class and thread. Neither pushing nor popping
+ * touches the block.
+ *
+ * Everything here runs in the owner's door (or on an idle heap). The hot functions may still run in a signal
+ * handler that interrupts the door, so a magazine is *held*, closed for both, while its slots move.
+ */
+#ifndef HAK_HEAP_MAGAZINE_H
+#define HAK_HEAP_MAGAZINE_H
+
+#include "heap/heap.h"
+
+/* Pops a block, after filling the magazine if it is empty. NULL: out of memory. */
+void *magazine_pop(struct heap *heap, unsigned class);
+
+/* Pushes a block of this class, after giving back the oldest half if the magazine is full. */
+void magazine_push(struct heap *heap, unsigned class, void *p);
+
+/* Pushes only if there is room. */
+bool magazine_keep(struct heap *heap, unsigned class, void *p);
+
+/* Is p the block pushed last? */
+bool magazine_is_top(const struct heap *heap, unsigned class, const void *p);
+
+/* Gives the oldest `count` blocks back (all, if there are fewer). */
+void magazine_flush(struct heap *heap, unsigned class, size_t count);
+void magazine_flush_all(struct heap *heap);
+
+/* Where a block of `class` goes when it leaves a magazine of `heap`: to its slab, or to the heap that has
+ * adopted that. */
+void magazine_give_back(struct heap *heap, unsigned class, void *p);
+
+/* Makes room for at least `count` blocks, within the limits of the policy. */
+void magazine_widen(struct heap *heap, unsigned class, size_t count);
+
+/* Fills an idle class's magazine no more: gives everything back and halves its capacity. */
+void magazine_trim(struct heap *heap, unsigned class);
+
+/* Ends the process if a block is in the magazine twice, is free in its slab, or is none. */
+void magazine_audit(struct heap *heap, unsigned class);
+
+/* Blocks in the magazine. */
+size_t magazine_count(const struct heap *heap, unsigned class);
+
+/* A magazine kept closed over several pushes. Zeroed: none. */
+struct magazine_hold {
+    struct heap *heap;
+    unsigned class;
+    void **top;
+};
+
+/* Pushes into the held magazine, holding that of `class` first. False: it has no room. */
+bool magazine_push_held(struct magazine_hold *hold, struct heap *heap, unsigned class, void *p);
+void magazine_unhold(struct magazine_hold *hold);
+
+/* Moves the blocks that a thief has left (non-NULL slots) together. */
+void magazine_compact(struct heap *heap);
+
+#endif

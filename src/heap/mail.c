@@ -1,0 +1,163 @@
+#include "heap/mail.h"
+
+#include "arena/arena.h"
+#include "arena/meta.h"
+#include "heap/magazine.h"
+#include "heap/report.h"
+#include "heap/shelf.h"
+
+enum { LETTER_BLOCKS = 62, LETTERS_KEPT = 8 };
+
+#define OUTBOX_BYTES_MOST (64 * KIB)
+
+struct letter {
+    struct letter *next;
+    size_t count;
+    void *block[LETTER_BLOCKS];
+};
+
+_Static_assert(sizeof(struct letter) == 512, "a letter is eight cache lines");
+
+struct lock letters_lock = LOCK_INITIALIZER(LOCK_LETTERS);
+static struct letter *pool; /* empty letters that no heap keeps */
+
+static struct letter *from_pool(void)
+{
+    lock_take(&letters_lock);
+    struct letter *letter = pool;
+    if (letter != NULL)
+        pool = letter->next;
+    lock_drop(&letters_lock);
+    return letter != NULL ? letter : meta_alloc(sizeof(struct letter));
+}
+
+static struct letter *take_letter(struct heap *heap)
+{
+    struct letter *letter = heap->letters;
+    if (letter != NULL) {
+        heap->letters = letter->next;
+        heap->letters_kept--;
+    } else {
+        letter = from_pool();
+    }
+    if (letter != NULL)
+        letter->count = 0;
+    return letter;
+}
+
+/* One-way traffic would pile all letters up at the receiver: beyond a few they go to the pool, half at once. */
+static void keep_letter(struct heap *heap, struct letter *letter)
+{
+    letter->next = heap->letters;
+    heap->letters = letter;
+    if (++heap->letters_kept < LETTERS_KEPT)
+        return;
+    struct letter *last = letter;
+    for (int i = 1; i < LETTERS_KEPT / 2; i++)
+        last = last->next;
+    heap->letters = last->next;
+    heap->letters_kept -= LETTERS_KEPT / 2;
+    lock_take(&letters_lock);
+    last->next = pool;
+    pool = letter;
+    lock_drop(&letters_lock);
+}
+
+static void post(struct heap *to, struct letter *letter)
+{
+    struct letter *first = load_relaxed(&to->inbox);
+    do {
+        letter->next = first;
+    } while (!__atomic_compare_exchange_n(&to->inbox, &first, letter, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static void post_outbox(struct outbox *box)
+{
+    if (box->letter == NULL)
+        return;
+    post(box->to, box->letter);
+    box->letter = NULL;
+}
+
+void mail_post_all(struct heap *from)
+{
+    for (int i = 0; i < OUTBOXES; i++)
+        post_outbox(&from->outbox[i]);
+    from->outbox_bytes = 0;
+}
+
+/* The outbox for `to`, with a letter in it; NULL: no memory. */
+static struct outbox *outbox_for(struct heap *from, struct heap *to)
+{
+    struct outbox *box = &from->outbox[to->number % OUTBOXES];
+    if (box->to != to) {
+        post_outbox(box);
+        box->to = to;
+    }
+    if (box->letter == NULL)
+        box->letter = take_letter(from);
+    return box->letter != NULL ? box : NULL;
+}
+
+void mail_send(struct heap *from, struct heap *to, void *p)
+{
+    unsigned class = arena_tag(p) % SIZE_CLASSES;
+    struct outbox *box = outbox_for(from, to);
+    if (box == NULL) {
+        /* No memory for a letter. Magazines are typed by class, not owner, so ours may keep the block; a full
+         * one loses it: a leak of one block, in a process that has no memory for 512 bytes. */
+        (void)magazine_keep(from, class, p);
+        return;
+    }
+    struct letter *letter = box->letter;
+    letter->block[letter->count++] = p;
+    from->outbox_bytes += size_classes[class].size;
+    if (letter->count == LETTER_BLOCKS)
+        post_outbox(box);
+    if (from->outbox_bytes > OUTBOX_BYTES_MOST)
+        mail_post_all(from);
+}
+
+bool mail_send_now(struct heap *to, void *p)
+{
+    struct letter *letter = from_pool();
+    if (letter == NULL)
+        return false;
+    letter->block[0] = p;
+    letter->count = 1;
+    post(to, letter);
+    return true;
+}
+
+/* One block, for heap unless its tag says otherwise by now. */
+static void deliver(struct heap *heap, struct magazine_hold *hold, void *p)
+{
+    uintptr_t tag = arena_tag(p);
+    uintptr_t class = tag ^ (uintptr_t)heap;
+    if (class >= SIZE_CLASSES) {
+        if (tag < TAG_KINDS)
+            report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up since it was sent */
+        if (hold != NULL)
+            magazine_unhold(hold);
+        mail_send(heap, mail_owner(tag), p);
+        return;
+    }
+    if (!slab_holds(arena_span(p), p))
+        report_pointer(FAULT_INVALID_FREE, p);
+    if (hold == NULL || !magazine_push_held(hold, heap, (unsigned)class, p))
+        shelf_put(heap, p);
+}
+
+void mail_collect(struct heap *heap, bool to_magazines)
+{
+    struct magazine_hold hold = {0};
+    struct letter *letter = exchange_acquire(&heap->inbox, (struct letter *)NULL);
+    while (letter != NULL) {
+        struct letter *next = letter->next;
+        for (size_t i = 0; i < letter->count; i++)
+            deliver(heap, to_magazines ? &hold : NULL, letter->block[i]);
+        keep_letter(heap, letter);
+        letter = next;
+    }
+    magazine_unhold(&hold);
+}

@@ -1,0 +1,41 @@
+/*
+ * Remote frees: blocks of other heaps travel in letters, from the sender's outbox (one per destination) to
+ * the owner's inbox, a stack that anyone pushes to with one compare-and-swap and the owner takes whole.
+ *
+ * Heaps are immortal, so a letter always arrives. The block's tag may name another heap by the time it is
+ * read: then it is forwarded.
+ */
+#ifndef HAK_HEAP_MAIL_H
+#define HAK_HEAP_MAIL_H
+
+#include "base/lock.h"
+#include "heap/heap.h"
+
+/* Puts p, a block of `to`, into an outbox, and posts the letter when it is full or the outboxes hold too many
+ * bytes. Sender inside its door. */
+void mail_send(struct heap *from, struct heap *to, void *p);
+
+/* Posts p in a letter of its own: for threads without a heap. False: no memory for a letter. */
+bool mail_send_now(struct heap *to, void *p);
+
+/* Posts all outboxes. */
+void mail_post_all(struct heap *from);
+
+/* Takes what the inbox holds: into magazines while there is room if `to_magazines` (owner inside the door
+ * only), else into slabs. */
+void mail_collect(struct heap *heap, bool to_magazines);
+
+ALWAYS_INLINE bool mail_waits(struct heap *heap)
+{
+    return __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != NULL;
+}
+
+/* The heap that a tag names. */
+ALWAYS_INLINE struct heap *mail_owner(uintptr_t tag)
+{
+    return (struct heap *)(tag & ~(uintptr_t)(SIZE_CLASSES - 1));
+}
+
+extern HIDDEN struct lock letters_lock;
+
+#endif

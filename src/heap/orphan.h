@@ -1,0 +1,22 @@
+/* The orphan heap: behind a lock, for those who have no heap of their own to use now. These are threads that
+ * gave theirs back (destructors that run after ours), signal handlers that interrupted the door, and threads
+ * for which there is no memory for a heap. */
+#ifndef HAK_HEAP_ORPHAN_H
+#define HAK_HEAP_ORPHAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/lock.h"
+
+/* A block of this class. NULL: out of memory, or the caller is a signal handler that interrupted the holder
+ * of a lock. */
+void *orphan_malloc(unsigned class);
+
+/* Returns a block with tag `tag` to its owner's heap at once. False: no memory, or as above. */
+bool orphan_free(void *p, uintptr_t tag);
+
+extern HIDDEN struct lock orphan_lock;
+
+#endif

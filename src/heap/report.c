@@ -1,0 +1,25 @@
+#include "heap/report.h"
+
+#include "arena/arena.h"
+#include "base/fail.h"
+#include "large/large.h"
+#include "os/os.h"
+
+/* The tag of the unit that holds p, aligned or not. */
+static uintptr_t tag_of_any(const void *p)
+{
+    return arena_tag((const void *)align_down((uintptr_t)p, 8));
+}
+
+_Noreturn void report_pointer(const char *fault, const void *p)
+{
+    uintptr_t tag = tag_of_any(p);
+    int thread = os_thread_id();
+    if (tag >= TAG_KINDS)
+        fail("%s of %p (class %u B, thread %d)", fault, p, size_classes[tag % SIZE_CLASSES].size, thread);
+    if (tag == TAG_LARGE || tag == TAG_LARGE_FREE) {
+        const struct large *block = arena_span(p);
+        fail("%s of %p (large, %zu B, thread %d)", fault, p, block->bytes, thread);
+    }
+    fail("%s of %p (thread %d)", fault, p, thread);
+}

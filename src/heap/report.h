@@ -1,0 +1,16 @@
+/* Fatal reports about pointers: one line that names fault, pointer, class and thread. */
+#ifndef HAK_HEAP_REPORT_H
+#define HAK_HEAP_REPORT_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+#define FAULT_DOUBLE_FREE "double free"
+#define FAULT_INVALID_FREE "invalid free"
+#define FAULT_INVALID_POINTER "invalid pointer"
+
+/* Ends the process. What the tag map knows of `p`, any value, is added. */
+_Noreturn COLD void report_pointer(const char *fault, const void *p);
+
+#endif

@@ -1,0 +1,156 @@
+#include "heap/shelf.h"
+
+#include "arena/arena.h"
+#include "heap/life.h"
+#include "heap/report.h"
+#include "heap/stock.h"
+
+static void enlist(struct shelf *shelf, struct slab *slab)
+{
+    unsigned bucket = slab_bucket_for(slab);
+    slab->bucket = (uint8_t)bucket;
+    list_push_front(&shelf->partial[bucket], &slab->link);
+}
+
+static void delist(struct shelf *shelf, struct slab *slab)
+{
+    if (slab->bucket < SLAB_BUCKETS)
+        list_remove(&shelf->partial[slab->bucket], &slab->link);
+    slab->bucket = SLAB_BUCKETS;
+}
+
+/* The fullest partly used slab, so that others become empty; unlinked. */
+static struct slab *fullest(struct shelf *shelf)
+{
+    for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++) {
+        if (shelf->partial[bucket].first != NULL) {
+            struct slab *slab = LIST_ENTRY(shelf->partial[bucket].first, struct slab, link);
+            delist(shelf, slab);
+            return slab;
+        }
+    }
+    return NULL;
+}
+
+static struct slab *make(struct heap *heap, unsigned class)
+{
+    unsigned units = size_classes[class].units;
+    void *base = stock_take(heap, units);
+    if (base == NULL)
+        return NULL;
+    struct slab *slab = slab_make(class, base);
+    if (slab == NULL) {
+        stock_give(heap, base, units);
+        return NULL;
+    }
+    arena_assign(base, units, (uintptr_t)heap | class, slab);
+    return slab;
+}
+
+static void release(struct heap *heap, struct slab *slab)
+{
+    arena_assign(slab->base, slab->units, TAG_NONE, NULL);
+    stock_give(heap, slab->base, slab->units);
+    slab_discard(slab);
+}
+
+/* A slab with room to become the current one; the stages of a refill. */
+static struct slab *find_room(struct heap *heap, unsigned class)
+{
+    struct slab *slab = fullest(&heap->shelf[class]);
+    if (slab == NULL && life_adopt(heap, class))
+        slab = fullest(&heap->shelf[class]);
+    if (slab == NULL)
+        slab = make(heap, class);
+    return slab;
+}
+
+unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    unsigned got = 0;
+    if (shelf->current != NULL)
+        got = slab_take(shelf->current, top, want);
+    while (got < want) {
+        struct slab *slab = got == 0 ? find_room(heap, class) : fullest(shelf);
+        if (slab == NULL)
+            break;
+        shelf->current = slab;
+        got += slab_take(slab, top - got, want - got);
+    }
+    shelf->blocks_out += got;
+    return got;
+}
+
+void shelf_put(struct heap *heap, void *p)
+{
+    struct slab *slab = arena_span(p);
+    struct shelf *shelf = &heap->shelf[slab->class];
+    enum slab_verdict verdict = slab_put(slab, p);
+    if (UNLIKELY(verdict != SLAB_FINE))
+        report_pointer(verdict == SLAB_DOUBLE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, p);
+    shelf->blocks_out--;
+    if (slab == shelf->current)
+        return;
+    if (slab->free == slab->blocks) {
+        delist(shelf, slab);
+        release(heap, slab);
+    } else if (slab_bucket_for(slab) != slab->bucket) {
+        delist(shelf, slab);
+        enlist(shelf, slab);
+    }
+}
+
+void shelf_adopt(struct heap *heap, struct slab *slab)
+{
+    struct shelf *shelf = &heap->shelf[slab->class];
+    arena_assign(slab->base, slab->units, (uintptr_t)heap | slab->class, slab);
+    shelf->blocks_out += slab->blocks - slab->free;
+    enlist(shelf, slab);
+}
+
+struct slab *shelf_part_with(struct heap *heap, unsigned class)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    struct slab *slab = fullest(shelf);
+    if (slab == NULL && shelf->current != NULL && shelf->current->free > 0) {
+        slab = shelf->current;
+        shelf->current = NULL;
+    }
+    if (slab != NULL)
+        shelf->blocks_out -= slab->blocks - slab->free;
+    return slab;
+}
+
+void shelf_release_empty(struct heap *heap)
+{
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        struct shelf *shelf = &heap->shelf[class];
+        struct slab *slab = shelf->current;
+        if (slab == NULL)
+            continue;
+        shelf->current = NULL;
+        if (slab->free == slab->blocks)
+            release(heap, slab);
+        else if (slab->free > 0)
+            enlist(shelf, slab);
+    }
+}
+
+bool shelf_prepare(struct heap *heap, unsigned class)
+{
+    struct slab *slab = make(heap, class);
+    if (slab != NULL)
+        enlist(&heap->shelf[class], slab);
+    return slab != NULL;
+}
+
+size_t shelf_room(const struct heap *heap, unsigned class)
+{
+    const struct shelf *shelf = &heap->shelf[class];
+    size_t room = shelf->current != NULL ? shelf->current->free : 0;
+    for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++)
+        for (struct list_node *node = shelf->partial[bucket].first; node != NULL; node = node->next)
+            room += LIST_ENTRY(node, struct slab, link)->free;
+    return room;
+}

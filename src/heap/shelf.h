@@ -1,0 +1,35 @@
+/*
+ * A heap's slabs of one class: where blocks for magazines come from and go back to.
+ *
+ * Owner inside the door; whoever holds the heap while it is idle; a thief under heap.lock.
+ */
+#ifndef HAK_HEAP_SHELF_H
+#define HAK_HEAP_SHELF_H
+
+#include "heap/heap.h"
+
+/* Takes up to `want` blocks from the heap's slabs, adopted ones or a new one, and writes them to top[0],
+ * top[-1], …: popped from the top they come out ascending within a slab. Returns how many, 0 only when
+ * memory is short. */
+unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want);
+
+/* Takes a block back and audits it: a pointer that is no block, or is free already, ends the process. The
+ * block's slab must be this heap's. */
+void shelf_put(struct heap *heap, void *p);
+
+/* Makes a slab with room, which the caller unlinked from another heap, one of this heap. */
+void shelf_adopt(struct heap *heap, struct slab *slab);
+
+/* Unlinks a slab of `class` that has room; NULL if there is none. Its tags still name `heap`. */
+struct slab *shelf_part_with(struct heap *heap, unsigned class);
+
+/* Gives back the units of all slabs without a block in use. */
+void shelf_release_empty(struct heap *heap);
+
+/* Makes a slab ahead of need. False: out of memory. */
+bool shelf_prepare(struct heap *heap, unsigned class);
+
+/* Blocks of the class that the heap's slabs have to give. */
+size_t shelf_room(const struct heap *heap, unsigned class);
+
+#endif

@@ -1,0 +1,75 @@
+#include "heap/start.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+#include "arena/arena.h"
+#include "base/atomic.h"
+#include "heap/fork.h"
+#include "heap/life.h"
+#include "heap/view.h"
+
+/* Our destructor lets other libraries' run first, and goes in this round of the POSIX minimum of 4. */
+enum { EXIT_ROUND = 3 };
+
+static struct lock init_lock = LOCK_INITIALIZER(LOCK_INIT);
+static uint32_t started;
+static pthread_key_t exit_key;
+static bool have_key;
+
+static void thread_exit(void *value)
+{
+    struct heap *heap = value;
+    if (++heap->exit_round < EXIT_ROUND && pthread_setspecific(exit_key, heap) == 0)
+        return;
+    store_relaxed(&heap->in_door, 1u);
+    compiler_fence();
+    heap->exit_round = 0;
+    life_retire(heap);
+}
+
+static bool start(void)
+{
+    size_class_init();
+    if (!arena_init())
+        return false;
+    have_key = pthread_key_create(&exit_key, thread_exit) == 0;
+    return true;
+}
+
+static bool start_once(void)
+{
+    if (load_acquire(&started) != 0)
+        return true;
+    if (lock_is_mine(&init_lock))
+        return false;
+    bool first = false;
+    lock_take(&init_lock);
+    if (started == 0 && start()) {
+        first = true;
+        store_release(&started, 1u);
+    }
+    lock_drop(&init_lock);
+    /* Outside the lock: registering may allocate, in libraries that are not glibc. */
+    if (first)
+        (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
+    return started != 0;
+}
+
+struct heap *start_thread(void)
+{
+    store_relaxed(&thread_view, &view_birth);
+    struct heap *heap = start_once() ? life_birth(&thread_view) : NULL;
+    if (heap == NULL) {
+        store_relaxed(&thread_view, &view_unborn);
+        return NULL;
+    }
+    /* A thread that cannot tell us of its end keeps its heap for ever, and nobody writes to its word. This may
+     * allocate: the heap is ready. */
+    if (!have_key || pthread_setspecific(exit_key, heap) != 0) {
+        lock_take(&heap->lock);
+        heap->tls = NULL;
+        lock_drop(&heap->lock);
+    }
+    return heap;
+}

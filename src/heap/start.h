@@ -1,0 +1,11 @@
+/* Start-up of the allocator, and of each thread. */
+#ifndef HAK_HEAP_START_H
+#define HAK_HEAP_START_H
+
+#include "heap/heap.h"
+
+/* The calling thread, which is unborn, gets its heap; the first of all starts the allocator. NULL: out of
+ * memory, and the thread is still unborn. */
+struct heap *start_thread(void);
+
+#endif

@@ -1,0 +1,17 @@
+/* The heap's own stock of units, which saves most slabs the way to the span lock. Owner inside the door, or
+ * whoever holds the heap. */
+#ifndef HAK_HEAP_STOCK_H
+#define HAK_HEAP_STOCK_H
+
+#include "heap/heap.h"
+
+/* A run of 1 to 8 units for a slab; NULL: out of memory. */
+void *stock_take(struct heap *heap, unsigned units);
+
+/* Takes back the units of a slab. */
+void stock_give(struct heap *heap, void *at, unsigned units);
+
+/* Gives all units in stock to the span layer. */
+void stock_trim(struct heap *heap);
+
+#endif

@@ -1,0 +1,29 @@
+/* The BigCache: freed large blocks, kept with their pages for the next request of about their size, within
+ * a budget of bytes and an age. Any thread; takes its own lock. */
+#ifndef HAK_LARGE_BIGCACHE_H
+#define HAK_LARGE_BIGCACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/lock.h"
+#include "large/large.h"
+
+/* Keeps a block (tagged TAG_LARGE_FREE). False: it is larger than the whole budget. */
+bool bigcache_put(struct large *block);
+
+/* A kept block of at least `units` and at most a quarter more, the latest freed; NULL if there is none. */
+struct large *bigcache_get(size_t units);
+
+/* Takes the oldest block out if the cache is over its budget, or the block was freed before `before_ms`;
+ * NULL otherwise. The caller gives its units back. */
+struct large *bigcache_evict(uint64_t before_ms);
+
+/* Bytes of all kept blocks. */
+size_t bigcache_bytes(void);
+
+extern HIDDEN struct lock bigcache_lock;
+
+#endif

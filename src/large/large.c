@@ -1,0 +1,197 @@
+#include "large/large.h"
+
+#include "arena/arena.h"
+#include "arena/meta.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "config/policy.h"
+#include "large/bigcache.h"
+#include "os/os.h"
+#include "span/span.h"
+
+/* The user sees sizes in steps of 4 KiB, so that programs that count usable sizes do not count the unused
+ * end of the last unit. */
+#define USABLE_STEP (4 * KIB)
+
+/* Below this a copy is as fast as three system calls. */
+#define MOVE_LEAST (256 * KIB)
+
+/* Each moved block is a mapping of its own, of the 65,530 that a process may have. */
+enum { MOVED_MOST = 4096 };
+
+static size_t live_blocks;
+static size_t live_bytes;
+static size_t moved_blocks;
+
+/* Eight sizes per doubling, so that freed blocks find new uses. */
+static size_t round_units(size_t units)
+{
+    if (units < 16)
+        return units;
+    return align_up(units, (size_t)1 << (log2_floor(units) - 3));
+}
+
+static void go_live(struct large *block, size_t size)
+{
+    block->bytes = min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
+    arena_assign(block->base, 1, TAG_LARGE, block);
+    add_relaxed(&live_blocks, (size_t)1);
+    add_relaxed(&live_bytes, block->bytes);
+}
+
+/* Gives a run back. A moved one first gets ordinary pages, so that its mapping merges with its neighbours. */
+static void give_units(char *at, size_t units, bool moved)
+{
+    bool clean = moved && os_renew(at, units << UNIT_SHIFT);
+    span_give(at, units, !clean);
+}
+
+static void release(struct large *block)
+{
+    arena_assign(block->base, 1, TAG_NONE, NULL);
+    give_units(block->base, block->units, block->moved);
+    if (block->moved)
+        sub_relaxed(&moved_blocks, (size_t)1);
+    meta_free(block, sizeof *block);
+}
+
+void large_evict_before(uint64_t before_ms)
+{
+    for (struct large *old; (old = bigcache_evict(before_ms)) != NULL;)
+        release(old);
+}
+
+static void *take_span(size_t units, size_t align, bool *zero)
+{
+    void *at = span_take(units, align, zero);
+    if (at == NULL && bigcache_bytes() > 0) {
+        large_evict_before(UINT64_MAX);
+        at = span_take(units, align, zero);
+    }
+    return at;
+}
+
+static struct large *make(size_t units, size_t align, bool *zero)
+{
+    struct large *block = meta_alloc(sizeof *block);
+    if (block == NULL)
+        return NULL;
+    block->base = take_span(units, align, zero);
+    if (block->base == NULL) {
+        meta_free(block, sizeof *block);
+        return NULL;
+    }
+    block->units = units;
+    return block;
+}
+
+void *large_alloc(size_t size, size_t align, bool *zero)
+{
+    size_t units = round_units(divide_up(max_size(size, 1), UNIT_SIZE));
+    struct large *block = NULL;
+    *zero = false;
+    if (align <= UNIT_SIZE)
+        block = bigcache_get(units);
+    if (block == NULL)
+        block = make(units, max_size(align >> UNIT_SHIFT, 1), zero);
+    if (block == NULL)
+        return NULL;
+    go_live(block, size);
+    return block->base;
+}
+
+struct large *large_find(const void *p)
+{
+    if (arena_tag(p) != TAG_LARGE)
+        return NULL;
+    struct large *block = arena_span(p);
+    return block->base == p ? block : NULL;
+}
+
+enum large_verdict large_free(void *p)
+{
+    struct large *block = arena_span(p);
+    if (((uintptr_t)p & (UNIT_SIZE - 1)) != 0)
+        return LARGE_NOT_A_BLOCK;
+    uintptr_t expected = TAG_LARGE;
+    if (!__atomic_compare_exchange_n(&arena.tags[arena_unit(p)], &expected, (uintptr_t)TAG_LARGE_FREE, false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return LARGE_DOUBLE_FREE;
+    ASSERT(block->base == p);
+    sub_relaxed(&live_blocks, (size_t)1);
+    sub_relaxed(&live_bytes, block->bytes);
+    if (!bigcache_put(block))
+        release(block);
+    else
+        large_evict_before(0);
+    return LARGE_FINE;
+}
+
+static void set_bytes(struct large *block, size_t size)
+{
+    sub_relaxed(&live_bytes, block->bytes);
+    block->bytes = min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
+    add_relaxed(&live_bytes, block->bytes);
+}
+
+/* Moves the pages into a longer run. */
+static bool move(struct large *block, size_t units)
+{
+    size_t old_bytes = block->units << UNIT_SHIFT;
+    if (old_bytes < MOVE_LEAST || load_relaxed(&moved_blocks) >= MOVED_MOST)
+        return false;
+    bool zero;
+    char *to = take_span(units, 1, &zero);
+    if (to == NULL)
+        return false;
+    if (!os_move(block->base, old_bytes, to, units << UNIT_SHIFT)) {
+        span_give(to, units, !zero);
+        return false;
+    }
+    arena_assign(block->base, 1, TAG_NONE, NULL);
+    if (os_refill_hole(block->base, old_bytes))
+        span_give(block->base, block->units, false);
+    else
+        span_abandon(block->base, block->units);
+    if (!block->moved)
+        add_relaxed(&moved_blocks, (size_t)1);
+    block->moved = true;
+    block->base = to;
+    block->units = units;
+    arena_assign(to, 1, TAG_LARGE, block);
+    return true;
+}
+
+/* A moved block is one mapping; units beyond its end are of another, which mremap would refuse later. */
+static bool extend(struct large *block, size_t units)
+{
+    bool zero = false;
+    if (block->moved || !span_extend(block->base + (block->units << UNIT_SHIFT), units - block->units, &zero))
+        return false;
+    block->units = units;
+    return true;
+}
+
+static void shrink(struct large *block, size_t units)
+{
+    char *tail = block->base + (units << UNIT_SHIFT);
+    give_units(tail, block->units - units, block->moved);
+    block->units = units;
+}
+
+void *large_resize(struct large *block, size_t size)
+{
+    size_t units = round_units(divide_up(max_size(size, 1), UNIT_SIZE));
+    if (units > block->units && !extend(block, units) && !move(block, units))
+        return NULL;
+    if (units < block->units)
+        shrink(block, units);
+    set_bytes(block, size);
+    return block->base;
+}
+
+void large_stats(struct large_stats *stats)
+{
+    stats->live_blocks = load_relaxed(&live_blocks);
+    stats->live_bytes = load_relaxed(&live_bytes);
+}

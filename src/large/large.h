@@ -1,0 +1,54 @@
+/*
+ * Large blocks: more than 32 KiB, or aligned to more than a class can be. Each is a run of units with a
+ * record out of line; its first unit is tagged TAG_LARGE.
+ *
+ * Any thread. A block belongs to whoever holds its pointer, as in malloc's contract; two threads that free
+ * the same block meet in an atomic exchange of the tag, and the second is told.
+ */
+#ifndef HAK_LARGE_LARGE_H
+#define HAK_LARGE_LARGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct large {
+    char *base;
+    size_t units;
+    size_t bytes;          /* that the user may use: what was asked for, rounded up to 4 KiB */
+    struct list_node link; /* BigCache: among blocks of its bin */
+    struct list_node age;  /* BigCache: among all, newest first */
+    uint64_t freed_ms;
+    bool moved;            /* its pages came by mremap: its mapping is of its own */
+};
+
+enum large_verdict { LARGE_FINE, LARGE_NOT_A_BLOCK, LARGE_DOUBLE_FREE };
+
+/* A block of at least `size` bytes (at most PTRDIFF_MAX), aligned to `align` (a power of two) and at least
+ * to a unit. *zero says whether it reads as zero. NULL: out of memory. */
+void *large_alloc(size_t size, size_t align, bool *zero);
+
+/* Frees the block at p, whose unit is tagged as large. */
+enum large_verdict large_free(void *p);
+
+/* The record of the live block at p, or NULL if none starts there. */
+struct large *large_find(const void *p);
+
+/* Changes the usable size without copying: in place, or by moving the pages. Returns the block's address
+ * afterwards, NULL if only a copy would do (the block is then unchanged). */
+void *large_resize(struct large *block, size_t size);
+
+/* Gives back the units of blocks that the BigCache has kept since before `before_ms` (UINT64_MAX: all), or
+ * that exceed its budget. */
+void large_evict_before(uint64_t before_ms);
+
+struct large_stats {
+    size_t live_blocks;
+    size_t live_bytes; /* usable */
+};
+
+void large_stats(struct large_stats *stats);
+
+#endif

@@ -1,0 +1,162 @@
+/* The contract of os.h on Linux 5.4 and later. */
+#include "os/os.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+
+#if !defined(MAP_FIXED_NOREPLACE)
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+enum {
+    PRIVATE_MEMORY = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+    READ_WRITE = PROT_READ | PROT_WRITE,
+};
+
+/* The kernel's answer: a value, or -errno; errno itself is kept. */
+static long kernel(long number, long a, long b, long c, long d, long e)
+{
+    int saved = errno;
+    long result = syscall(number, a, b, c, d, e, 0L);
+    if (result == -1)
+        result = -(long)errno;
+    errno = saved;
+    return result;
+}
+
+static bool is_error(long result)
+{
+    return (unsigned long)result > (unsigned long)-4096L;
+}
+
+static void *map(void *at, size_t bytes, int protection, int flags)
+{
+    long result = kernel(SYS_mmap, (long)at, (long)bytes, protection, flags, -1);
+    return is_error(result) ? NULL : (void *)result;
+}
+
+static void advise(void *at, size_t bytes, int advice)
+{
+    (void)kernel(SYS_madvise, (long)at, (long)bytes, advice, 0, 0);
+}
+
+/* Huge pages are chosen for a superslab by its use, never handed out by the kernel's own guess: a first
+ * touch would take 2 MiB, and khugepaged would refill what was purged. */
+static void forbid_huge_pages(void *at, size_t bytes)
+{
+    advise(at, bytes, MADV_NOHUGEPAGE);
+}
+
+size_t os_page_size(void)
+{
+    static size_t cached;
+    size_t size = load_relaxed(&cached);
+    if (size == 0) {
+        size = getauxval(AT_PAGESZ);
+        store_relaxed(&cached, size);
+    }
+    return size;
+}
+
+void *os_reserve(void *hint, size_t bytes)
+{
+    void *at = map(hint, bytes, PROT_NONE, PRIVATE_MEMORY | (hint != NULL ? MAP_FIXED_NOREPLACE : 0));
+    if (at != NULL && hint != NULL && at != hint) {
+        /* A kernel that does not know MAP_FIXED_NOREPLACE takes the address as a mere wish. */
+        os_release(at, bytes);
+        return NULL;
+    }
+    if (at != NULL)
+        forbid_huge_pages(at, bytes);
+    return at;
+}
+
+bool os_commit(void *at, size_t bytes)
+{
+    return !is_error(kernel(SYS_mprotect, (long)at, (long)bytes, READ_WRITE, 0, 0));
+}
+
+bool os_purge(void *at, size_t bytes)
+{
+    return !is_error(kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
+}
+
+bool os_renew(void *at, size_t bytes)
+{
+    if (map(at, bytes, READ_WRITE, PRIVATE_MEMORY | MAP_FIXED) == NULL)
+        return false;
+    forbid_huge_pages(at, bytes);
+    return true;
+}
+
+bool os_refill_hole(void *at, size_t bytes)
+{
+    void *got = map(at, bytes, READ_WRITE, PRIVATE_MEMORY | MAP_FIXED_NOREPLACE);
+    if (got == at) {
+        forbid_huge_pages(at, bytes);
+        return true;
+    }
+    if (got != NULL)
+        os_release(got, bytes);
+    return false;
+}
+
+bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
+{
+    return !is_error(kernel(SYS_mremap, (long)from, (long)old_bytes, (long)new_bytes,
+                            MREMAP_MAYMOVE | MREMAP_FIXED, (long)to));
+}
+
+void os_release(void *at, size_t bytes)
+{
+    (void)kernel(SYS_munmap, (long)at, (long)bytes, 0, 0, 0);
+}
+
+bool os_barrier(void)
+{
+    static int registered;
+    if (!load_relaxed(&registered)) {
+        if (is_error(kernel(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0)))
+            return false;
+        store_relaxed(&registered, 1);
+    }
+    return !is_error(kernel(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0));
+}
+
+uint64_t os_random(void)
+{
+    uint64_t value = 0;
+    if (kernel(SYS_getrandom, (long)&value, sizeof value, GRND_NONBLOCK, 0, 0) == (long)sizeof value)
+        return value;
+    /* No entropy, or a seccomp filter: what differs between runs is where the kernel put us. */
+    const uint64_t *given = (const uint64_t *)getauxval(AT_RANDOM);
+    value = (uintptr_t)&value ^ (given != NULL ? given[0] * 0x9e3779b97f4a7c15u : 0);
+    return value ^ value >> 29;
+}
+
+bool os_is_secure(void)
+{
+    return getauxval(AT_SECURE) != 0;
+}
+
+size_t os_address_limit(void)
+{
+    struct rlimit limit = {0};
+    if (is_error(kernel(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0)) || limit.rlim_cur > SIZE_MAX)
+        return SIZE_MAX;
+    return (size_t)limit.rlim_cur;
+}
+
+int os_thread_id(void)
+{
+    return (int)kernel(SYS_gettid, 0, 0, 0, 0, 0);
+}

@@ -1,0 +1,59 @@
+/*
+ * What the allocator asks of the operating system. All calls keep errno, allocate nothing, and may be made
+ * under any lock; addresses and sizes are multiples of os_page_size(). Tests link a fake that can refuse
+ * any of them, so each caller must live with each refusal.
+ *
+ * The calls go straight to the kernel: a program that interposes mmap and allocates in it must not be able
+ * to call back into an allocator that is in the middle of its work.
+ */
+#ifndef HAK_OS_OS_H
+#define HAK_OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes in a page; 4 to 64 KiB. */
+size_t os_page_size(void);
+
+/* Address space that nothing may touch yet, at `hint` exactly, or anywhere if hint is NULL. NULL if there
+ * is none (or something else lives at `hint`). */
+void *os_reserve(void *hint, size_t bytes);
+
+/* Makes reserved pages usable; they read as zero if they were never used. False: out of memory. */
+bool os_commit(void *at, size_t bytes);
+
+/* Gives the content of usable pages back; they stay usable and read as zero. False: still as before. */
+bool os_purge(void *at, size_t bytes);
+
+/* Puts fresh usable pages, which read as zero, in place of whatever of ours is mapped there. False: the
+ * old mapping is still there. */
+bool os_renew(void *at, size_t bytes);
+
+/* As os_renew where nothing is mapped. False: something else took the place meanwhile. */
+bool os_refill_hole(void *at, size_t bytes);
+
+/* Moves the pages of [from, from + old_bytes) to `to`, replacing the usable pages there, and extends them
+ * to new_bytes. Nothing is mapped at `from` afterwards. False: nothing happened. */
+bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
+
+/* Returns a whole reservation to the system. */
+void os_release(void *at, size_t bytes);
+
+/* Makes every other running thread of the process pass a full memory barrier before it returns. False: the
+ * kernel cannot. */
+bool os_barrier(void);
+
+/* A random number, for the place of the heap. */
+uint64_t os_random(void);
+
+/* Is the process set-user-ID or otherwise not to trust its environment? */
+bool os_is_secure(void);
+
+/* Bytes of address space that the process may still map, as far as RLIMIT_AS knows. */
+size_t os_address_limit(void);
+
+/* The kernel's number of the calling thread. */
+int os_thread_id(void);
+
+#endif

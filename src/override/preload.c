@@ -1,0 +1,13 @@
+/* What happens when the library is loaded. The heap needs none of it: the first operation of the first
+ * thread starts that, however early it comes. */
+#include <unistd.h>
+
+#include "config/options.h"
+
+/* glibc's loader passes these; others leave `environ` ready. */
+__attribute__((constructor)) static void load(int count, char **arguments, char **environment)
+{
+    (void)count;
+    (void)arguments;
+    options_load(environ != NULL ? environ : environment);
+}

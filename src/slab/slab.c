@@ -1,0 +1,107 @@
+#include "slab/slab.h"
+
+#include <string.h>
+
+#include "arena/meta.h"
+#include "base/bits.h"
+#include "base/fail.h"
+
+static size_t record_bytes(uint32_t blocks)
+{
+    return sizeof(struct slab) + divide_up(blocks, 64) * sizeof(uint64_t);
+}
+
+struct slab *slab_make(unsigned class, void *base)
+{
+    const struct size_class *c = &size_classes[class];
+    struct slab *slab = meta_alloc(record_bytes(c->blocks));
+    if (slab == NULL)
+        return NULL;
+    slab->base = base;
+    slab->stride = c->size;
+    slab->reciprocal = c->reciprocal;
+    slab->blocks = c->blocks;
+    slab->free = c->blocks;
+    slab->class = (uint8_t)class;
+    slab->units = (uint8_t)c->units;
+    slab->bucket = SLAB_BUCKETS;
+    memset(slab->bitmap, 0xff, c->blocks / 64 * sizeof(uint64_t));
+    if (c->blocks % 64 != 0)
+        slab->bitmap[c->blocks / 64] = ((uint64_t)1 << c->blocks % 64) - 1;
+    return slab;
+}
+
+void slab_discard(struct slab *slab)
+{
+    meta_free(slab, record_bytes(slab->blocks));
+}
+
+unsigned slab_take(struct slab *slab, void **top, unsigned want)
+{
+    unsigned taken = 0;
+    uint32_t word = slab->hint;
+    if (want > slab->free)
+        want = slab->free;
+    while (taken < want) {
+        uint64_t bits = slab->bitmap[word];
+        char *base = slab->base + (size_t)word * 64 * slab->stride;
+        while (bits != 0 && taken < want) {
+            *top-- = base + (size_t)(unsigned)__builtin_ctzll(bits) * slab->stride;
+            bits &= bits - 1;
+            taken++;
+        }
+        slab->bitmap[word] = bits;
+        if (bits == 0)
+            word++;
+    }
+    slab->hint = word;
+    slab->free -= taken;
+    return taken;
+}
+
+/* The index of the block that starts at p, or `blocks` and more if none does. */
+static uint32_t index_of(const struct slab *slab, const void *p)
+{
+    size_t offset = (size_t)((const char *)p - slab->base);
+    ASSERT(offset < slab->units * UNIT_SIZE);
+    uint32_t index = (uint32_t)(offset * slab->reciprocal >> 32);
+    return (size_t)index * slab->stride == offset ? index : UINT32_MAX;
+}
+
+bool slab_holds(const struct slab *slab, const void *p)
+{
+    return index_of(slab, p) < slab->blocks;
+}
+
+enum slab_verdict slab_put(struct slab *slab, const void *p)
+{
+    uint32_t index = index_of(slab, p);
+    if (UNLIKELY(index >= slab->blocks))
+        return SLAB_NOT_A_BLOCK;
+    uint64_t bit = (uint64_t)1 << index % 64;
+    uint64_t *word = &slab->bitmap[index / 64];
+    if (UNLIKELY((*word & bit) != 0))
+        return SLAB_DOUBLE_FREE;
+    *word |= bit;
+    slab->free++;
+    if (index / 64 < slab->hint)
+        slab->hint = index / 64;
+    return SLAB_FINE;
+}
+
+void slab_unput(struct slab *slab, const void *p)
+{
+    uint32_t index = index_of(slab, p);
+    slab->bitmap[index / 64] &= ~((uint64_t)1 << index % 64);
+    slab->free--;
+}
+
+unsigned slab_bucket_for(const struct slab *slab)
+{
+    uint32_t quarter = slab->blocks / SLAB_BUCKETS;
+    if (slab->free <= quarter)
+        return 0;
+    if (slab->free <= 2 * quarter)
+        return 1;
+    return slab->free <= 3 * quarter ? 2 : 3;
+}

@@ -1,0 +1,61 @@
+/*
+ * Slabs: runs of 1 to 8 units that hold blocks of one size class, owned by one heap, described out of line.
+ * The bitmap has a 1 for each block that is neither live nor in a magazine.
+ *
+ * A slab knows nothing of threads: its owner works on it inside the door, a thief under the heap's lock.
+ */
+#ifndef HAK_SLAB_SLAB_H
+#define HAK_SLAB_SLAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "config/size_class.h"
+
+enum { SLAB_BUCKETS = 4 }; /* partly used slabs are kept apart by how full they are */
+
+struct slab {
+    char *base;
+    uint32_t stride;     /* bytes */
+    uint32_t reciprocal; /* ceil(2^32 / stride) */
+    uint32_t blocks;
+    uint32_t free;       /* bits set */
+    uint32_t hint;       /* no bit is set in words before this one */
+    uint8_t class;
+    uint8_t units;
+    uint8_t bucket;      /* in which list it is; SLAB_BUCKETS: in none */
+    struct list_node link;
+    uint64_t bitmap[];
+};
+
+/* What is wrong with a pointer that was given to a slab. */
+enum slab_verdict {
+    SLAB_FINE,
+    SLAB_NOT_A_BLOCK,  /* not the start of a block */
+    SLAB_DOUBLE_FREE,  /* the block is free already */
+};
+
+/* A slab of `class` over the units at `base`, all blocks free. NULL: no metadata memory. */
+struct slab *slab_make(unsigned class, void *base);
+
+/* Frees the record. */
+void slab_discard(struct slab *slab);
+
+/* Takes up to `want` blocks in address order and writes them to top[0], top[-1], …: popped from the top they
+ * come out ascending. Returns how many. Does not touch the blocks. */
+unsigned slab_take(struct slab *slab, void **top, unsigned want);
+
+/* Is p the start of a block, whatever its state? */
+bool slab_holds(const struct slab *slab, const void *p);
+
+/* Takes back a block. Anything but SLAB_FINE leaves the slab as it was. */
+enum slab_verdict slab_put(struct slab *slab, const void *p);
+
+/* Undoes a slab_put of p, and nothing else happened to the slab since. */
+void slab_unput(struct slab *slab, const void *p);
+
+/* The list a slab with this many free blocks belongs in: 0 is the fullest. */
+unsigned slab_bucket_for(const struct slab *slab);
+
+#endif

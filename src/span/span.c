@@ -1,0 +1,223 @@
+#include "span/span.h"
+
+#include "arena/arena.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "os/os.h"
+#include "span/superslab.h"
+
+struct lock span_lock = LOCK_INITIALIZER(LOCK_SPAN);
+
+static struct span_stats totals; /* dirty_bytes is computed when asked for */
+
+static uint32_t run_mask(unsigned first, size_t units)
+{
+    return mask32((unsigned)units) << first;
+}
+
+static void *use_run(struct superslab *s, unsigned first, size_t units, bool *zero)
+{
+    uint32_t mask = run_mask(first, units);
+    ASSERT((s->used & mask) == 0);
+    superslab_set_used(s, s->used | mask);
+    *zero = *zero && (s->dirty & mask) == 0;
+    totals.used_bytes += units << UNIT_SHIFT;
+    return superslab_base(superslab_index(s)) + ((size_t)first << UNIT_SHIFT);
+}
+
+static bool commit(struct superslab *s)
+{
+    if (s->committed)
+        return true;
+    if (!superslab_commit(s))
+        return false;
+    totals.committed_bytes += SUPERSLAB_SIZE;
+    return true;
+}
+
+static bool reserve_more(size_t superslabs)
+{
+    void *at;
+    size_t got;
+    if (superslabs > SIZE_MAX >> (SUPERSLAB_SHIFT + 1) || !arena_grow(superslabs << SUPERSLAB_SHIFT, &at, &got))
+        return false;
+    superslab_add(arena_unit(at) / SUPERSLAB_UNITS, got >> SUPERSLAB_SHIFT);
+    totals.reserved_bytes += got;
+    return true;
+}
+
+/* Neighbouring free superslabs, from the range as it is or after it has grown. */
+static size_t find_or_reserve_run(size_t count, size_t align)
+{
+    size_t index = superslab_find_run(count, align);
+    if (index == SIZE_MAX && reserve_more(count + align - 1))
+        index = superslab_find_run(count, align);
+    return index;
+}
+
+static void *take_short(unsigned units, unsigned align, bool *zero)
+{
+    unsigned first = 0;
+    struct superslab *s = superslab_find(units, align, &first);
+    if (s == NULL) {
+        size_t index = find_or_reserve_run(1, 1);
+        if (index == SIZE_MAX)
+            return NULL;
+        s = superslab_at(index);
+        first = 0;
+        if (!commit(s))
+            return NULL;
+    }
+    return use_run(s, first, units, zero);
+}
+
+static void *take_long(size_t units, size_t align, bool *zero)
+{
+    size_t count = divide_up(units, SUPERSLAB_UNITS);
+    size_t index = find_or_reserve_run(count, max_size(1, align / SUPERSLAB_UNITS));
+    if (index == SIZE_MAX)
+        return NULL;
+    for (size_t i = index; i < index + count; i++)
+        if (!commit(superslab_at(i)))
+            return NULL;
+    for (size_t i = index; i < index + count; i++) {
+        size_t here = min_size(units, SUPERSLAB_UNITS);
+        use_run(superslab_at(i), 0, here, zero);
+        units -= here;
+    }
+    return superslab_base(index);
+}
+
+void *span_take(size_t units, size_t align, bool *zero)
+{
+    *zero = true;
+    lock_take(&span_lock);
+    void *at = units <= SUPERSLAB_UNITS && align <= SUPERSLAB_UNITS
+                   ? take_short((unsigned)units, (unsigned)align, zero)
+                   : take_long(units, align, zero);
+    lock_drop(&span_lock);
+    return at;
+}
+
+/* The part of [at, at + units) that lies in at's superslab, as its record, first unit and length. */
+static struct superslab *first_part(const char *at, size_t units, unsigned *first, size_t *here)
+{
+    size_t unit = arena_unit(at);
+    *first = (unsigned)(unit % SUPERSLAB_UNITS);
+    *here = min_size(units, SUPERSLAB_UNITS - *first);
+    return superslab_at(unit / SUPERSLAB_UNITS);
+}
+
+void span_give(void *at, size_t units, bool dirty)
+{
+    uint64_t now = clock_now_ms();
+    char *p = at;
+    lock_take(&span_lock);
+    totals.used_bytes -= units << UNIT_SHIFT;
+    while (units > 0) {
+        unsigned first;
+        size_t here;
+        struct superslab *s = first_part(p, units, &first, &here);
+        uint32_t mask = run_mask(first, here);
+        ASSERT((s->used & mask) == mask);
+        if (dirty) {
+            s->dirty |= mask;
+            s->freed_ms = now;
+        }
+        superslab_set_used(s, s->used & ~mask);
+        p += here << UNIT_SHIFT;
+        units -= here;
+    }
+    lock_drop(&span_lock);
+}
+
+bool span_extend(void *end, size_t units, bool *zero)
+{
+    bool taken = false;
+    lock_take(&span_lock);
+    if (arena_words(end) < arena.limit) {
+        unsigned first;
+        size_t here;
+        struct superslab *s = first_part(end, units, &first, &here);
+        if (here == units && s->reserved && (s->used & run_mask(first, units)) == 0 && commit(s)) {
+            use_run(s, first, units, zero);
+            taken = true;
+        }
+    }
+    lock_drop(&span_lock);
+    return taken;
+}
+
+void span_abandon(void *at, size_t units)
+{
+    (void)at;
+    lock_take(&span_lock);
+    totals.used_bytes -= units << UNIT_SHIFT;
+    totals.committed_bytes -= units << UNIT_SHIFT;
+    lock_drop(&span_lock);
+}
+
+/* Gives back the pages of the units in `mask`, which the caller has marked used; returns the mask of those
+ * that were. The span lock is not held: madvise is slow. */
+static uint32_t purge_units(const struct superslab *s, uint32_t mask)
+{
+    uint32_t done = 0;
+    char *base = superslab_base(superslab_index(s));
+    for (uint32_t left = mask; left != 0;) {
+        unsigned first = (unsigned)__builtin_ctz(left);
+        uint32_t rest = ~(left >> first);
+        unsigned units = rest == 0 ? SUPERSLAB_UNITS : (unsigned)__builtin_ctz(rest);
+        uint32_t run = run_mask(first, units);
+        left &= ~run;
+        if (os_purge(base + ((size_t)first << UNIT_SHIFT), (size_t)units << UNIT_SHIFT))
+            done |= run;
+    }
+    return done;
+}
+
+/* The next superslab that has something to give back. */
+static struct superslab *next_to_purge(uint64_t before_ms)
+{
+    struct superslab *s = superslab_next_with_room(NULL);
+    while (s != NULL && ((s->dirty & ~s->used) == 0 || s->freed_ms >= before_ms))
+        s = superslab_next_with_room(s);
+    return s;
+}
+
+size_t span_purge_before(uint64_t before_ms)
+{
+    size_t bytes = 0;
+    lock_take(&span_lock);
+    for (struct superslab *s = next_to_purge(before_ms); s != NULL; s = next_to_purge(before_ms)) {
+        uint32_t mask = s->dirty & ~s->used;
+        s->dirty &= ~mask;
+        superslab_set_used(s, s->used | mask);
+        lock_drop(&span_lock);
+        uint32_t done = purge_units(s, mask);
+        lock_take(&span_lock);
+        superslab_set_used(s, s->used & ~mask);
+        bytes += (size_t)count_ones32(done) << UNIT_SHIFT;
+        if (done != mask) {
+            /* The kernel refused (locked memory, for one): leave the rest for another round. */
+            s->dirty |= mask & ~done;
+            s->freed_ms = UINT64_MAX;
+        }
+    }
+    lock_drop(&span_lock);
+    return bytes;
+}
+
+size_t span_purge_all(void)
+{
+    return span_purge_before(UINT64_MAX);
+}
+
+void span_stats(struct span_stats *stats)
+{
+    lock_take(&span_lock);
+    *stats = totals;
+    stats->dirty_bytes = 0;
+    for (struct superslab *s = superslab_next_with_room(NULL); s != NULL; s = superslab_next_with_room(s))
+        stats->dirty_bytes += (size_t)count_ones32(s->dirty & ~s->used) << UNIT_SHIFT;
+    lock_drop(&span_lock);
+}

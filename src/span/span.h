@@ -1,0 +1,53 @@
+/*
+ * Spans: runs of units, cut from superslabs. A run of up to 32 units lies in one superslab, a longer one
+ * starts on a superslab and covers neighbours whole, up to the last.
+ *
+ * Placement prefers the fullest superslab that has room, so that others become empty. Freed units keep
+ * their pages until span_purge_* gives them back: *what* is given back is decided here (free units that may
+ * hold pages), *when* by the caller.
+ *
+ * Any thread; every function takes the span lock, and no function is called with it held. Tags and spans
+ * of the arena are the caller's to write.
+ */
+#ifndef HAK_SPAN_SPAN_H
+#define HAK_SPAN_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/lock.h"
+
+/* A run of `units` units, its first unit's index a multiple of `align` (a power of two; at most
+ * SUPERSLAB_UNITS for runs of up to that many units). *zero says whether all of it reads as zero. NULL: out
+ * of memory. */
+void *span_take(size_t units, size_t align, bool *zero);
+
+/* Gives a run back, whole or a part of it; `dirty` if pages of it may have been written. */
+void span_give(void *at, size_t units, bool dirty);
+
+/* Takes the `units` units that follow a run, up to the end of their superslab, if they are free. *zero as
+ * above. */
+bool span_extend(void *end, size_t units, bool *zero);
+
+/* Units that have become unusable: something foreign is mapped there. They are never handed out again. */
+void span_abandon(void *at, size_t units);
+
+/* Gives back the pages of free units: of superslabs in which nothing was freed since `before_ms` (a time of
+ * clock_now_ms), or of all. Returns the bytes given back. */
+size_t span_purge_before(uint64_t before_ms);
+size_t span_purge_all(void);
+
+struct span_stats {
+    size_t reserved_bytes;  /* address space of the range */
+    size_t committed_bytes; /* of it, usable */
+    size_t used_bytes;      /* of it, in runs */
+    size_t dirty_bytes;     /* of free units that may hold pages */
+};
+
+void span_stats(struct span_stats *stats);
+
+extern HIDDEN struct lock span_lock;
+
+#endif

@@ -1,0 +1,126 @@
+#include "span/superslab.h"
+
+#include "os/os.h"
+
+enum { CANDIDATES = 8 };
+
+/* by_room[n]: committed superslabs with n free units. */
+static struct list by_room[SUPERSLAB_UNITS + 1];
+static uint64_t rooms; /* bit n: by_room[n] is not empty */
+
+/* Superslabs are looked for from here: all below are known not to be wholly free. */
+static size_t search_from;
+static size_t superslab_end; /* one past the last reserved one */
+
+static void unlink_superslab(struct superslab *s, unsigned room)
+{
+    list_remove(&by_room[room], &s->link);
+    if (by_room[room].first == NULL)
+        rooms &= ~((uint64_t)1 << room);
+}
+
+static void link_superslab(struct superslab *s, unsigned room)
+{
+    list_push_front(&by_room[room], &s->link);
+    rooms |= (uint64_t)1 << room;
+}
+
+void superslab_set_used(struct superslab *s, uint32_t used)
+{
+    unsigned before = superslab_free_units(s);
+    s->used = used;
+    unsigned after = superslab_free_units(s);
+    if (used == 0 && superslab_index(s) < search_from)
+        search_from = superslab_index(s);
+    if (!s->committed || before == after)
+        return;
+    if (before > 0)
+        unlink_superslab(s, before);
+    if (after > 0)
+        link_superslab(s, after);
+}
+
+bool superslab_commit(struct superslab *s)
+{
+    if (s->committed)
+        return true;
+    if (!os_commit(superslab_base(superslab_index(s)), SUPERSLAB_SIZE))
+        return false;
+    s->committed = true;
+    if (superslab_free_units(s) > 0)
+        link_superslab(s, superslab_free_units(s));
+    return true;
+}
+
+/* First unit of a run of `units` zeros in `used`, at a multiple of `align`; -1 if there is none. */
+static int find_zeros(uint32_t used, unsigned units, unsigned align)
+{
+    uint32_t starts = ~used; /* bit u: a run may start at u; after the loop: and is long enough */
+    for (unsigned have = 1; have < units;) {
+        unsigned step = units - have < have ? units - have : have;
+        starts &= starts >> step;
+        have += step;
+    }
+    static const uint32_t multiples[] = {0xffffffff, 0x55555555, 0x11111111, 0x01010101, 0x00010001, 1};
+    starts &= multiples[log2_floor(align)];
+    return starts == 0 ? -1 : __builtin_ctz(starts);
+}
+
+struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first)
+{
+    for (uint64_t left = rooms & ~(uint64_t)mask32(units); left != 0; left &= left - 1) {
+        struct list_node *node = by_room[__builtin_ctzll(left)].first;
+        for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
+            struct superslab *s = LIST_ENTRY(node, struct superslab, link);
+            int at = find_zeros(s->used, units, align);
+            if (at >= 0) {
+                *first = (unsigned)at;
+                return s;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_wholly_free(size_t index)
+{
+    const struct superslab *s = superslab_at(index);
+    return s->reserved && s->used == 0;
+}
+
+size_t superslab_find_run(size_t count, size_t align)
+{
+    while (search_from < superslab_end && !is_wholly_free(search_from))
+        search_from++;
+    size_t start = align_up(search_from, align);
+    for (size_t i = start; start + count <= superslab_end;) {
+        if (!is_wholly_free(i)) {
+            start = align_up(i + 1, align);
+            i = start;
+        } else if (++i == start + count) {
+            return start;
+        }
+    }
+    return SIZE_MAX;
+}
+
+void superslab_add(size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++)
+        superslab_at(i)->reserved = true;
+    if (first < search_from)
+        search_from = first;
+    superslab_end = first + count;
+}
+
+struct superslab *superslab_next_with_room(const struct superslab *s)
+{
+    unsigned room = 1;
+    if (s != NULL) {
+        if (s->link.next != NULL)
+            return LIST_ENTRY(s->link.next, struct superslab, link);
+        room = superslab_free_units(s) + 1;
+    }
+    uint64_t left = room > SUPERSLAB_UNITS ? 0 : rooms >> room << room;
+    return left == 0 ? NULL : LIST_ENTRY(by_room[__builtin_ctzll(left)].first, struct superslab, link);
+}

@@ -1,0 +1,67 @@
+/* The superslab's record and the index of superslabs by room. Internal to the span layer; everything is
+ * guarded by the span lock. */
+#ifndef HAK_SPAN_SUPERSLAB_H
+#define HAK_SPAN_SUPERSLAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena/arena.h"
+#include "base/list.h"
+
+/* Invariants: in the index exactly if committed with a free unit; dirty bits of used units mean nothing
+ * until the unit is freed; a superslab that was never reserved, or lies under a foreign mapping, has all
+ * units used. */
+struct superslab {
+    struct list_node link;  /* in the index */
+    uint64_t freed_ms;      /* when a unit was last freed dirty */
+    uint32_t used;          /* bit u: unit u is in a run */
+    uint32_t dirty;         /* bit u: unit u may hold pages with content */
+    bool reserved;          /* part of the range */
+    bool committed;
+};
+
+_Static_assert(sizeof(struct superslab) <= ARENA_SUPERSLAB_ENTRY, "superslab records fill their table");
+
+ALWAYS_INLINE struct superslab *superslab_at(size_t index)
+{
+    return (struct superslab *)(void *)(arena.superslabs + index * ARENA_SUPERSLAB_ENTRY);
+}
+
+ALWAYS_INLINE char *superslab_base(size_t index)
+{
+    return arena.base + (index << SUPERSLAB_SHIFT);
+}
+
+ALWAYS_INLINE size_t superslab_index(const struct superslab *s)
+{
+    return (size_t)((const char *)s - arena.superslabs) / ARENA_SUPERSLAB_ENTRY;
+}
+
+ALWAYS_INLINE unsigned superslab_free_units(const struct superslab *s)
+{
+    return SUPERSLAB_UNITS - count_ones32(s->used);
+}
+
+/* Changes which units are used, keeping the index in step. */
+void superslab_set_used(struct superslab *s, uint32_t used);
+
+/* Makes all units of a reserved superslab usable. False: out of memory. */
+bool superslab_commit(struct superslab *s);
+
+/* The fullest committed superslab with a free run of `units` at a multiple of `align`; *first is the run's
+ * first unit. NULL if there is none. */
+struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first);
+
+/* The first of `count` neighbouring superslabs that are reserved and wholly free, its index a multiple of
+ * `align`; committed or not. SIZE_MAX if there is none. */
+size_t superslab_find_run(size_t count, size_t align);
+
+/* Enters newly reserved ones. */
+void superslab_add(size_t first, size_t count);
+
+/* Walks the index: the superslab after `s` (NULL: the first one), NULL at the end. */
+struct superslab *superslab_next_with_room(const struct superslab *s);
+
+#endif

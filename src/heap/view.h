@@ -13,6 +13,14 @@ ALWAYS_INLINE struct view *view_load(void)
     return load_relaxed(&thread_view);
 }
 
+/* The bin of a class, by its offset: both addresses that a hot function needs then fit an addressing mode. */
+ALWAYS_INLINE struct bin *view_bin(struct view *view, size_t class)
+{
+    size_t offset = class * sizeof(struct bin);
+    PIN(offset);
+    return (struct bin *)(void *)((char *)view->bin + offset);
+}
+
 /* The static views. */
 extern HIDDEN struct view view_unborn;
 extern HIDDEN struct view view_birth;

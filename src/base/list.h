@@ -30,6 +30,17 @@ static inline void list_push_front(struct list *list, struct list_node *node)
     list->first = node;
 }
 
+static inline void list_push_back(struct list *list, struct list_node *node)
+{
+    node->next = NULL;
+    node->prev = list->last;
+    if (list->last != NULL)
+        list->last->next = node;
+    else
+        list->first = node;
+    list->last = node;
+}
+
 static inline void list_remove(struct list *list, struct list_node *node)
 {
     if (node->prev != NULL)

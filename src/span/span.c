@@ -8,6 +8,9 @@
 
 struct lock span_lock = LOCK_INITIALIZER(LOCK_SPAN);
 
+/* Superslabs into which dirty units were freed since they were last purged, the longest ago first. */
+static struct list dirty_queue;
+
 static struct span_stats totals; /* dirty_bytes is computed when asked for */
 
 static uint32_t run_mask(unsigned first, size_t units)
@@ -108,6 +111,16 @@ static struct superslab *first_part(const char *at, size_t units, unsigned *firs
     return superslab_at(unit / SUPERSLAB_UNITS);
 }
 
+static void note_dirty(struct superslab *s, uint32_t mask, uint64_t now)
+{
+    if (s->queued)
+        list_remove(&dirty_queue, &s->age);
+    list_push_back(&dirty_queue, &s->age);
+    s->queued = true;
+    s->dirty |= mask;
+    s->freed_ms = now;
+}
+
 void span_give(void *at, size_t units, bool dirty)
 {
     uint64_t now = clock_now_ms();
@@ -120,10 +133,10 @@ void span_give(void *at, size_t units, bool dirty)
         struct superslab *s = first_part(p, units, &first, &here);
         uint32_t mask = run_mask(first, here);
         ASSERT((s->used & mask) == mask);
-        if (dirty) {
-            s->dirty |= mask;
-            s->freed_ms = now;
-        }
+        if (dirty)
+            note_dirty(s, mask, now);
+        else
+            s->dirty &= ~mask;
         superslab_set_used(s, s->used & ~mask);
         p += here << UNIT_SHIFT;
         units -= here;
@@ -175,33 +188,34 @@ static uint32_t purge_units(const struct superslab *s, uint32_t mask)
     return done;
 }
 
-/* The next superslab that has something to give back. */
+/* Takes the superslab at the head of the queue out, if it was freed into before `before_ms`. */
 static struct superslab *next_to_purge(uint64_t before_ms)
 {
-    struct superslab *s = superslab_next_with_room(NULL);
-    while (s != NULL && ((s->dirty & ~s->used) == 0 || s->freed_ms >= before_ms))
-        s = superslab_next_with_room(s);
+    if (dirty_queue.first == NULL)
+        return NULL;
+    struct superslab *s = LIST_ENTRY(dirty_queue.first, struct superslab, age);
+    if (s->freed_ms >= before_ms)
+        return NULL;
+    list_remove(&dirty_queue, &s->age);
+    s->queued = false;
     return s;
 }
 
 size_t span_purge_before(uint64_t before_ms)
 {
     size_t bytes = 0;
+    struct superslab *s;
     lock_take(&span_lock);
-    for (struct superslab *s = next_to_purge(before_ms); s != NULL; s = next_to_purge(before_ms)) {
+    while ((s = next_to_purge(before_ms)) != NULL) {
         uint32_t mask = s->dirty & ~s->used;
-        s->dirty &= ~mask;
         superslab_set_used(s, s->used | mask);
         lock_drop(&span_lock);
         uint32_t done = purge_units(s, mask);
         lock_take(&span_lock);
+        /* What the kernel refused (locked memory, for one) stays dirty until the next free in here. */
+        s->dirty &= ~done;
         superslab_set_used(s, s->used & ~mask);
         bytes += (size_t)count_ones32(done) << UNIT_SHIFT;
-        if (done != mask) {
-            /* The kernel refused (locked memory, for one): leave the rest for another round. */
-            s->dirty |= mask & ~done;
-            s->freed_ms = UINT64_MAX;
-        }
     }
     lock_drop(&span_lock);
     return bytes;
@@ -217,7 +231,9 @@ void span_stats(struct span_stats *stats)
     lock_take(&span_lock);
     *stats = totals;
     stats->dirty_bytes = 0;
-    for (struct superslab *s = superslab_next_with_room(NULL); s != NULL; s = superslab_next_with_room(s))
+    for (struct list_node *node = dirty_queue.first; node != NULL; node = node->next) {
+        const struct superslab *s = LIST_ENTRY(node, struct superslab, age);
         stats->dirty_bytes += (size_t)count_ones32(s->dirty & ~s->used) << UNIT_SHIFT;
+    }
     lock_drop(&span_lock);
 }

@@ -112,15 +112,3 @@ void superslab_add(size_t first, size_t count)
         search_from = first;
     superslab_end = first + count;
 }
-
-struct superslab *superslab_next_with_room(const struct superslab *s)
-{
-    unsigned room = 1;
-    if (s != NULL) {
-        if (s->link.next != NULL)
-            return LIST_ENTRY(s->link.next, struct superslab, link);
-        room = superslab_free_units(s) + 1;
-    }
-    uint64_t left = room > SUPERSLAB_UNITS ? 0 : rooms >> room << room;
-    return left == 0 ? NULL : LIST_ENTRY(by_room[__builtin_ctzll(left)].first, struct superslab, link);
-}

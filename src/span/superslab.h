@@ -10,16 +10,17 @@
 #include "arena/arena.h"
 #include "base/list.h"
 
-/* Invariants: in the index exactly if committed with a free unit; dirty bits of used units mean nothing
- * until the unit is freed; a superslab that was never reserved, or lies under a foreign mapping, has all
- * units used. */
+/* Invariants: in the index exactly if committed with a free unit; a dirty bit stays while its unit is in a
+ * run, and says there whether the unit may have been written before. */
 struct superslab {
-    struct list_node link;  /* in the index */
-    uint64_t freed_ms;      /* when a unit was last freed dirty */
-    uint32_t used;          /* bit u: unit u is in a run */
-    uint32_t dirty;         /* bit u: unit u may hold pages with content */
-    bool reserved;          /* part of the range */
+    struct list_node link; /* in the index */
+    struct list_node age;  /* in the queue of dirty ones, by freed_ms */
+    uint64_t freed_ms;     /* when a unit was last freed dirty */
+    uint32_t used;         /* bit u: unit u is in a run */
+    uint32_t dirty;        /* bit u: unit u may hold pages with content */
+    bool reserved;         /* part of the range */
     bool committed;
+    bool queued;           /* in the queue of dirty ones */
 };
 
 _Static_assert(sizeof(struct superslab) <= ARENA_SUPERSLAB_ENTRY, "superslab records fill their table");
@@ -60,8 +61,5 @@ size_t superslab_find_run(size_t count, size_t align);
 
 /* Enters newly reserved ones. */
 void superslab_add(size_t first, size_t count);
-
-/* Walks the index: the superslab after `s` (NULL: the first one), NULL at the end. */
-struct superslab *superslab_next_with_room(const struct superslab *s);
 
 #endif

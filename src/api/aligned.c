@@ -41,7 +41,7 @@ int hak_posix_memalign(void **out, size_t alignment, size_t size)
 
 void *hak_memalign(size_t alignment, size_t size)
 {
-    if (alignment > PTRDIFF_MAX / 2 + (size_t)1) {
+    if (alignment > SIZE_MAX / 2 + 1) {
         errno = EINVAL;
         return NULL;
     }

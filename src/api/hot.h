@@ -20,7 +20,8 @@
 #include "heap/door.h"
 #include "heap/view.h"
 
-/* The slot at the top is read plainly: a thief never writes to it. The bin is the owner's. */
+/* Slots are read and written with relaxed atomics, because a thief may take what lies below the top; the bin
+ * is the owner's alone. */
 ALWAYS_INLINE void *hot_malloc(size_t size)
 {
     if (UNLIKELY(size > SMALL_MAX))
@@ -31,7 +32,7 @@ ALWAYS_INLINE void *hot_malloc(size_t size)
         return door_malloc(size);
     struct bin *bin = view_bin(view, class);
     void **top = bin->top;
-    void *block = *top;
+    void *block = load_relaxed(top);
     if (UNLIKELY(block == NULL))
         return door_malloc(size);
     store_relaxed(&bin->top, top - 1);
@@ -51,7 +52,7 @@ ALWAYS_INLINE void hot_free(void *block)
     void **top = bin->top;
     if (UNLIKELY(top >= bin->end))
         goto door;
-    if (UNLIKELY(*top == block))
+    if (UNLIKELY(load_relaxed(top) == block))
         goto door;
     store_relaxed(top + 1, block);
     store_relaxed(&bin->top, top + 1);

@@ -7,6 +7,14 @@
 
 #define load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+
+/* For a pointer that is followed at once: the processor orders what it loads through it after it. */
+#if HAK_TSAN
+#define load_dependent(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#else
+#define load_dependent(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#endif
+
 #define store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)

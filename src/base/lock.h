@@ -40,4 +40,10 @@ bool lock_is_mine(const struct lock *lock);
 /* As lock_take for a second lock of the same rank: fork takes every heap's lock, in creation order. */
 void lock_take_sibling(struct lock *lock);
 
+/* A thread that holds every lock there is (fork) says so: until it takes that back, taking and dropping locks
+ * does nothing in it, so that other libraries' fork handlers may allocate in between. */
+void lock_pass_begin(void);
+void lock_pass_end(void);
+bool lock_passes(void);
+
 #endif

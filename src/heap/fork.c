@@ -20,6 +20,8 @@ enum { BEFORE = sizeof before_heaps / sizeof before_heaps[0], AFTER = sizeof aft
 
 bool fork_holds_any_lock(void)
 {
+    if (lock_passes())
+        return false;
     bool mine = false;
     for (int i = 0; i < BEFORE; i++)
         mine |= lock_is_mine(before_heaps[i]);
@@ -27,12 +29,6 @@ bool fork_holds_any_lock(void)
         mine |= lock_is_mine(after_heaps[i]);
     const struct heap *own = view_load()->heap;
     return mine || (own != NULL && lock_is_mine(&own->lock));
-}
-
-/* Between fork_prepare and its counterpart, and never else, a thread holds the first and the last lock. */
-static bool is_prepared(void)
-{
-    return lock_is_mine(&orphan_lock) && lock_is_mine(&meta_lock);
 }
 
 static bool is_other_threads(const struct heap *heap)
@@ -61,6 +57,7 @@ void fork_prepare(void)
         (void)os_barrier();
     for (int i = 0; i < AFTER; i++)
         lock_take(after_heaps[i]);
+    lock_pass_begin();
 }
 
 static void drop_after_heaps(void)
@@ -77,8 +74,9 @@ static void drop_before_heaps(void)
 
 void fork_parent(void)
 {
-    if (!is_prepared())
+    if (!lock_passes())
         return;
+    lock_pass_end();
     drop_after_heaps();
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
         if (load_relaxed(&heap->frozen) == FREEZE_FORK)
@@ -91,21 +89,23 @@ void fork_parent(void)
 /* The heap of a thread that the child does not have. */
 static void bury(struct heap *heap)
 {
+    bool has_holes = heap->frozen == FREEZE_THIEF;
     heap->tls = NULL;
+    heap->frozen = FREEZE_NONE;
     if (heap->in_door != 0) {
         heap->quarantined = true;
         return;
     }
-    if (heap->frozen == FREEZE_THIEF)
+    if (has_holes)
         magazine_compact(heap);
-    heap->frozen = FREEZE_NONE;
     life_idle_locked(heap);
 }
 
 void fork_child(void)
 {
-    if (!is_prepared())
+    if (!lock_passes())
         return;
+    lock_pass_end();
     drop_after_heaps();
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
         if (is_other_threads(heap))

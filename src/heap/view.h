@@ -10,7 +10,7 @@ extern HIDDEN _Thread_local struct view *thread_view __attribute__((tls_model("i
 
 ALWAYS_INLINE struct view *view_load(void)
 {
-    return load_relaxed(&thread_view);
+    return load_dependent(&thread_view);
 }
 
 /* The bin of a class, by its offset: both addresses that a hot function needs then fit an addressing mode. */

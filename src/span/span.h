@@ -19,8 +19,7 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 
-/* A run of `units` units, its first unit's index a multiple of `align` (a power of two; at most
- * SUPERSLAB_UNITS for runs of up to that many units). *zero says whether all of it reads as zero. NULL: out
+/* A run of `units` units, its address a multiple of `align` units (a power of two). *zero says whether all of it reads as zero. NULL: out
  * of memory. */
 void *span_take(size_t units, size_t align, bool *zero);
 

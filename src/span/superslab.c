@@ -88,14 +88,21 @@ static bool is_wholly_free(size_t index)
     return s->reserved && s->used == 0;
 }
 
+/* The first index from `index` on whose superslab's address is a multiple of `align` superslabs. */
+static size_t aligned_index(size_t index, size_t align)
+{
+    size_t first = (uintptr_t)arena.base >> SUPERSLAB_SHIFT;
+    return align_up(first + index, align) - first;
+}
+
 size_t superslab_find_run(size_t count, size_t align)
 {
     while (search_from < superslab_end && !is_wholly_free(search_from))
         search_from++;
-    size_t start = align_up(search_from, align);
+    size_t start = aligned_index(search_from, align);
     for (size_t i = start; start + count <= superslab_end;) {
         if (!is_wholly_free(i)) {
-            start = align_up(i + 1, align);
+            start = aligned_index(i + 1, align);
             i = start;
         } else if (++i == start + count) {
             return start;

@@ -55,8 +55,8 @@ bool superslab_commit(struct superslab *s);
  * first unit. NULL if there is none. */
 struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first);
 
-/* The first of `count` neighbouring superslabs that are reserved and wholly free, its index a multiple of
- * `align`; committed or not. SIZE_MAX if there is none. */
+/* The first of `count` neighbouring superslabs that are reserved and wholly free, its address a multiple of
+ * `align` superslabs; committed or not. SIZE_MAX if there is none. */
 size_t superslab_find_run(size_t count, size_t align);
 
 /* Enters newly reserved ones. */

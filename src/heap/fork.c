@@ -72,6 +72,13 @@ static void drop_before_heaps(void)
         lock_drop(before_heaps[i]);
 }
 
+/* A thread that forks first and allocates then, in a handler, has a heap that fork_prepare did not see. */
+static void drop_heap(struct heap *heap)
+{
+    if (lock_is_mine(&heap->lock))
+        lock_drop(&heap->lock);
+}
+
 void fork_parent(void)
 {
     if (!lock_passes())
@@ -81,7 +88,7 @@ void fork_parent(void)
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
         if (load_relaxed(&heap->frozen) == FREEZE_FORK)
             freeze_undo(heap);
-        lock_drop(&heap->lock);
+        drop_heap(heap);
     }
     drop_before_heaps();
 }
@@ -110,7 +117,7 @@ void fork_child(void)
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
         if (is_other_threads(heap))
             bury(heap);
-        lock_drop(&heap->lock);
+        drop_heap(heap);
     }
     drop_before_heaps();
 }

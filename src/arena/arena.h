@@ -33,7 +33,8 @@ enum {
 enum tag_kind {
     TAG_NONE = 0,       /* not ours, free, or not the first unit of a large block */
     TAG_LARGE = 1,      /* a live large block starts here */
-    TAG_LARGE_FREE = 2, /* a freed large block that the BigCache keeps */
+    TAG_LARGE_KEPT = 2, /* a freed large block that the BigCache keeps starts here */
+    TAG_LARGE_GONE = 3, /* a large block started here; its units were given up */
     TAG_KINDS = 4096,
 };
 

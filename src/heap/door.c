@@ -127,6 +127,12 @@ void *door_resize_large(struct large *block, size_t size)
     return p;
 }
 
+/* What it means to free a pointer with this tag, which is not that of a live block. */
+static const char *fault_of(uintptr_t tag)
+{
+    return tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE;
+}
+
 static void free_large(void *p)
 {
     switch (large_free(p)) {
@@ -159,7 +165,7 @@ static void route(struct heap *heap, void *p)
     else if (tag == TAG_LARGE)
         free_large(p);
     else
-        report_pointer(tag == TAG_LARGE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, p);
+        report_pointer(fault_of(tag), p);
 }
 
 static void free_deferred(struct heap *heap)
@@ -186,7 +192,7 @@ static COLD void free_without_heap(void *p)
     uintptr_t tag = arena_tag(p);
     struct heap *interrupted = view_load()->heap;
     if (tag < TAG_KINDS && tag != TAG_LARGE)
-        report_pointer(tag == TAG_LARGE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, p);
+        report_pointer(fault_of(tag), p);
     if (interrupted != NULL)
         defer(interrupted, p, tag);
     else if (tag == TAG_LARGE)

@@ -17,9 +17,11 @@ _Noreturn void report_pointer(const char *fault, const void *p)
     int thread = os_thread_id();
     if (tag >= TAG_KINDS)
         fail("%s of %p (class %u B, thread %d)", fault, p, size_classes[tag % SIZE_CLASSES].size, thread);
-    if (tag == TAG_LARGE || tag == TAG_LARGE_FREE) {
+    if (tag == TAG_LARGE || tag == TAG_LARGE_KEPT) {
         const struct large *block = arena_span(p);
         fail("%s of %p (large, %zu B, thread %d)", fault, p, block->bytes, thread);
     }
+    if (tag == TAG_LARGE_GONE)
+        fail("%s of %p (large, thread %d)", fault, p, thread);
     fail("%s of %p (thread %d)", fault, p, thread);
 }

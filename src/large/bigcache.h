@@ -11,7 +11,7 @@
 #include "base/lock.h"
 #include "large/large.h"
 
-/* Keeps a block (tagged TAG_LARGE_FREE). False: it is larger than the whole budget. */
+/* Keeps a block (tagged TAG_LARGE_KEPT). False: it is larger than the whole budget. */
 bool bigcache_put(struct large *block);
 
 /* A kept block of at least `units` and at most a quarter more, the latest freed; NULL if there is none. */

@@ -48,7 +48,7 @@ static void give_units(char *at, size_t units, bool moved)
 
 static void release(struct large *block)
 {
-    arena_assign(block->base, 1, TAG_NONE, NULL);
+    arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
     give_units(block->base, block->units, block->moved);
     if (block->moved)
         sub_relaxed(&moved_blocks, (size_t)1);
@@ -61,6 +61,16 @@ void large_evict_before(uint64_t before_ms)
         release(old);
 }
 
+/* Forgets that large blocks started in these units. Looks before it writes: most of the tags of a huge sparse
+ * block have never been touched. */
+static void clear_tags(const char *at, size_t units)
+{
+    uintptr_t *tag = &arena.tags[arena_unit(at)];
+    for (size_t i = 0; i < units; i++)
+        if (load_relaxed(&tag[i]) != TAG_NONE)
+            store_relaxed(&tag[i], (uintptr_t)TAG_NONE);
+}
+
 static void *take_span(size_t units, size_t align, bool *zero)
 {
     void *at = span_take(units, align, zero);
@@ -68,6 +78,8 @@ static void *take_span(size_t units, size_t align, bool *zero)
         large_evict_before(UINT64_MAX);
         at = span_take(units, align, zero);
     }
+    if (at != NULL)
+        clear_tags(at, units);
     return at;
 }
 
@@ -114,7 +126,7 @@ enum large_verdict large_free(void *p)
     if (((uintptr_t)p & (UNIT_SIZE - 1)) != 0)
         return LARGE_NOT_A_BLOCK;
     uintptr_t expected = TAG_LARGE;
-    if (!__atomic_compare_exchange_n(&arena.tags[arena_unit(p)], &expected, (uintptr_t)TAG_LARGE_FREE, false,
+    if (!__atomic_compare_exchange_n(&arena.tags[arena_unit(p)], &expected, (uintptr_t)TAG_LARGE_KEPT, false,
                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return LARGE_DOUBLE_FREE;
     ASSERT(block->base == p);
@@ -148,7 +160,7 @@ static bool move(struct large *block, size_t units)
         span_give(to, units, !zero);
         return false;
     }
-    arena_assign(block->base, 1, TAG_NONE, NULL);
+    arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
     if (os_refill_hole(block->base, old_bytes))
         span_give(block->base, block->units, false);
     else
@@ -166,8 +178,10 @@ static bool move(struct large *block, size_t units)
 static bool extend(struct large *block, size_t units)
 {
     bool zero = false;
-    if (block->moved || !span_extend(block->base + (block->units << UNIT_SHIFT), units - block->units, &zero))
+    char *end = block->base + (block->units << UNIT_SHIFT);
+    if (block->moved || !span_extend(end, units - block->units, &zero))
         return false;
+    clear_tags(end, units - block->units);
     block->units = units;
     return true;
 }

@@ -5,7 +5,7 @@
 #include "config/options.h"
 
 /* glibc's loader passes these; others leave `environ` ready. */
-__attribute__((constructor)) static void load(int count, char **arguments, char **environment)
+__attribute__((constructor)) static void start_up(int count, char **arguments, char **environment)
 {
     (void)count;
     (void)arguments;

@@ -10,6 +10,8 @@
 /* `alignment` is a power of two. */
 static void *allocate(size_t alignment, size_t size)
 {
+    if (UNLIKELY(view_load()->heap == NULL))
+        door_open();
     unsigned class = size_class_aligned(alignment, size);
     if (class < SIZE_CLASSES)
         return hot_malloc(size_classes[class].size);

@@ -51,7 +51,7 @@ void size_class_init(void)
 
 unsigned size_class_aligned(size_t alignment, size_t size)
 {
-    if (size > SMALL_MAX || alignment > SMALL_MAX)
+    if (size > SMALL_MAX || alignment > SMALL_MAX || size_classes[0].size == 0)
         return SIZE_CLASSES;
     unsigned id = size_class_of(max_size(size, alignment));
     while (id < SIZE_CLASSES_FIXED && size_classes[id].size % alignment != 0)

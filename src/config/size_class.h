@@ -46,7 +46,7 @@ ALWAYS_INLINE unsigned size_class_of(size_t size)
 void size_class_init(void);
 
 /* The smallest class whose blocks are all aligned to `alignment` (a power of two <= SMALL_MAX) and hold
- * `size` bytes; SIZE_CLASSES if there is none. */
+ * `size` bytes; SIZE_CLASSES if there is none. None before size_class_init. */
 unsigned size_class_aligned(size_t alignment, size_t size);
 
 #endif

@@ -57,6 +57,12 @@ static struct heap *enter_own(void)
     return heap;
 }
 
+void door_open(void)
+{
+    if (view_load()->kind == VIEW_UNBORN)
+        (void)start_thread();
+}
+
 static void *small(struct heap *heap, size_t size)
 {
     void *block = magazine_pop(heap, size_class_of(size));

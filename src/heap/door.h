@@ -19,6 +19,9 @@
 
 struct large;
 
+/* Gives the calling thread its heap, if it has none yet: for callers that look at size classes first. */
+void door_open(void);
+
 /* malloc. For sizes up to SMALL_MAX the caller has charged its view's budget; for others this does. On
  * failure NULL, errno ENOMEM. */
 NOINLINE void *door_malloc(size_t size);

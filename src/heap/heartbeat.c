@@ -16,6 +16,8 @@ enum { LOOKS_PER_DELAY = 4 };
 
 static void grant(struct heap *heap)
 {
+    heap->view.budget += heap->twin.budget; /* charged while the view was closed */
+    heap->twin.budget = 0;
     int64_t interval = (int64_t)policy.heartbeat_bytes;
     int64_t owed = heap->view.budget < 0 ? -heap->view.budget : 0;
     int64_t more = (owed / interval + 1) * interval;

@@ -1,10 +1,15 @@
 # Writes build_info.h if what it would say has changed.
+
+# An unpacked archive has no commit, even if it lies inside somebody's repository.
+get_filename_component(parent ${SOURCE_DIR} DIRECTORY)
+set(ENV{GIT_CEILING_DIRECTORIES} ${parent})
+
 execute_process(COMMAND git -C ${SOURCE_DIR} rev-parse --short=12 HEAD
   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 if(failed)
   set(commit unknown)
 else()
-  execute_process(COMMAND git -C ${SOURCE_DIR} status --porcelain -- src include CMakeLists.txt cmake
+  execute_process(COMMAND git --no-optional-locks -C ${SOURCE_DIR} status --porcelain -- src include CMakeLists.txt cmake
     OUTPUT_VARIABLE changes ERROR_QUIET)
   if(changes)
     string(APPEND commit -dirty)

@@ -1,4 +1,6 @@
-"""Building the library, when it is missing or older than its sources."""
+"""Building with CMake: the release library when it is missing or older than its sources, and all presets for tests."""
+
+from __future__ import annotations
 
 import fcntl
 import os
@@ -6,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,59 +20,95 @@ BUILD = ROOT / "build"
 LIBRARY = BUILD / "release" / "libhakmem.so"
 
 _SOURCES = ("src", "include", "cmake", "CMakeLists.txt", "CMakePresets.json")
+# Its time is that of the last successful build's start. The library's own will not do: it stays as it was when a
+# change of the sources changes nothing in it.
+_STAMP = BUILD / "release" / ".built"
+
+# What is needed, the programs any of which will do, Debian's package.
+_TOOLS = (
+    ("cmake", ("cmake",), "cmake"),
+    ("a C compiler", (os.environ.get("CC", "cc"), "cc", "gcc", "clang"), "gcc"),
+    ("a C++ compiler", (os.environ.get("CXX", "c++"), "c++", "g++", "clang++"), "g++"),
+    ("make or ninja", ("make", "ninja"), "make"),
+)
 
 
 def _newest_source() -> float:
+    """When the sources changed last; directories count, because their times tell of removed files."""
     newest = 0.0
     for name in _SOURCES:
-        path = ROOT / name
-        for file in path.rglob("*") if path.is_dir() else [path]:
-            newest = max(newest, file.stat().st_mtime)
+        for path in (ROOT / name, *(ROOT / name).rglob("*")):
+            try:
+                newest = max(newest, path.stat().st_mtime)
+            except FileNotFoundError:
+                continue  # an editor's temporary file
     return newest
 
 
 def is_current() -> bool:
-    return LIBRARY.exists() and LIBRARY.stat().st_mtime >= _newest_source()
-
-
-def _need(program: str, package: str) -> None:
-    if shutil.which(program) is None:
-        raise CannotError(f"{program} not found; install it, for example: apt-get install {package}")
+    return LIBRARY.exists() and _STAMP.exists() and _STAMP.stat().st_mtime >= _newest_source()
 
 
 def check_tools() -> None:
-    """One clear line for the first tool that is missing."""
-    _need("cmake", "cmake")
-    if not any(shutil.which(name) for name in (os.environ.get("CC", "cc"), "cc", "gcc", "clang")):
-        raise CannotError("no C compiler found (cc, gcc or clang); install one, for example: apt-get install gcc g++")
-    if not any(shutil.which(name) for name in (os.environ.get("CXX", "c++"), "c++", "g++", "clang++")):
-        raise CannotError("no C++ compiler found (c++, g++ or clang++); install one, for example: apt-get install g++")
-    if shutil.which("ninja") is None:
-        _need("make", "make")
+    """One clear line if something is missing."""
+    missing = [(what, package) for what, names, package in _TOOLS if not any(map(shutil.which, names))]
+    if missing:
+        what = " and ".join(what for what, _ in missing)
+        packages = " ".join(package for _, package in missing)
+        it = "it" if len(missing) == 1 else "them"
+        raise CannotError(f"{what} not found; install {it}, for example: apt-get install {packages}")
 
 
 @contextmanager
 def _lock() -> Iterator[None]:
     """One build at a time; others wait for it."""
-    BUILD.mkdir(exist_ok=True)
-    with (BUILD / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        BUILD.mkdir(exist_ok=True)
+        file = (BUILD / ".lock").open("w")
+    except OSError as error:
+        raise CannotError(f"cannot build in {BUILD}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another build to finish")
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
+def _percent(line: str) -> int | None:
+    """How far a line of ninja's, [3/40], or make's, [ 45%], says the build is."""
+    found = re.match(r"\[ *(\d+)(?:/(\d+)|%)\]", line)
+    return int(found[1]) * 100 // int(found[2] or 100) if found else None
+
+
 def _run(command: list[str], what: str) -> None:
-    """Runs a build step with its progress on one line of stderr; the whole output only if it fails."""
+    """Runs a build step with its progress on stderr; what else the tools said only if it fails."""
     live = sys.stderr.isatty()
     output: list[str] = []
+    shown = 0
     # The tools must not be served by a library that is about to be replaced.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            output.append(line)
-            if live and re.match(r"\[ *\d+", line):
-                print(f"\r\033[Khakmem: {what}: {line.strip()[:90]}", end="", file=sys.stderr, flush=True)
+            percent = _percent(line)
+            if percent is None:
+                output.append(line)
+            elif live:
+                print(f"\r\033[Khakmem: {what}: {percent} %", end="", file=sys.stderr, flush=True)
+            elif percent >= shown + 25:
+                shown = percent
+                say(f"{what}: {percent} %")
     if live:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     if process.returncode != 0:
@@ -77,27 +116,44 @@ def _run(command: list[str], what: str) -> None:
         raise CannotError(f"{what} failed (the output is above): {' '.join(command)}")
 
 
-def build(preset: str, *, tests: bool, targets: tuple[str, ...] = ()) -> None:
-    check_tools()
+def _generator(directory: Path) -> list[str]:
+    """CMake's argument for a new build directory; an old one keeps what it has."""
+    cache = directory / "CMakeCache.txt"
+    if cache.exists():
+        home = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache.read_text(), re.MULTILINE)
+        if home and Path(home[1]) == ROOT:
+            return []
+        shutil.rmtree(directory)  # made before the repository was moved or copied; CMake would refuse it
+    return ["-G", "Ninja" if shutil.which("ninja") else "Unix Makefiles"]
+
+
+def _build(preset: str, *, tests: bool, targets: tuple[str, ...] = ()) -> None:
+    started = time.time()
+    directory = BUILD / preset
+    # Without tests the option keeps its value: tests that are set up stay so.
+    configure = ["cmake", "--preset", preset, *_generator(directory), *(["-DHAK_TESTS=ON"] if tests else [])]
+    _run(configure, f"configuring {preset}")
+    command = ["cmake", "--build", str(directory), "--parallel", str(len(os.sched_getaffinity(0)))]
+    if targets:
+        command += ["--target", *targets]
+    _run(command, f"building {preset}")
+    if preset == "release":
+        _STAMP.touch()
+        os.utime(_STAMP, (started, started))
+
+
+def build_tests(preset: str) -> None:
+    """Everything of that preset, the tests too."""
     with _lock():
-        generator = ["-G", "Ninja"] if shutil.which("ninja") else ["-G", "Unix Makefiles"]
-        if (BUILD / preset / "CMakeCache.txt").exists():
-            generator = []
-        configure = ["cmake", "--preset", preset, *generator, f"-DHAK_TESTS={'ON' if tests else 'OFF'}"]
-        _run(configure, f"configuring {preset}")
-        command = ["cmake", "--build", str(BUILD / preset), "--parallel", str(os.cpu_count() or 1)]
-        if targets:
-            command += ["--target", *targets]
-        _run(command, f"building {preset}")
+        _build(preset, tests=True)
 
 
 def ensure_library() -> Path:
     """The path of an up-to-date release library."""
     if not is_current():
-        say("building the release library" + ("" if LIBRARY.exists() else " (first run, about half a minute)"))
-        build("release", tests=False, targets=("hakmem",))
-        if LIBRARY.exists():
-            os.utime(LIBRARY)  # a change that changed nothing in the binary is dealt with too
-    if not LIBRARY.exists():
-        raise CannotError(f"the build left no {LIBRARY}")
+        check_tools()
+        with _lock():
+            if not is_current():
+                say("building the release library" + ("" if LIBRARY.exists() else " (first run)"))
+                _build("release", tests=False, targets=("hakmem",))
     return LIBRARY.resolve()

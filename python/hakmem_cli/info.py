@@ -1,68 +1,91 @@
 """`hakmem info`: which binary this is, and what the machine allows."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import platform
+import re
 import resource
 from pathlib import Path
 
 from hakmem_cli import build
 
 _NT_GNU_BUILD_ID = 3
+_SHA1_BYTES = 20
 
 
-def _library_strings() -> tuple[str, str]:
-    library = ctypes.CDLL(str(build.ensure_library()))
-    library.hak_version.restype = ctypes.c_char_p
-    library.hak_build_info.restype = ctypes.c_char_p
-    return library.hak_version().decode(), library.hak_build_info().decode()
-
-
-def version() -> str:
-    return f"hakmem {_library_strings()[0]}"
-
-
-def _build_id(path: Path) -> str:
-    """The GNU build id, from the note that says "GNU" and has its type."""
-    data = path.read_bytes()
-    header = (4).to_bytes(4, "little") + (20).to_bytes(4, "little") + _NT_GNU_BUILD_ID.to_bytes(4, "little") + b"GNU\0"
-    at = data.find(header)
-    return data[at + len(header):at + len(header) + 20].hex() if at >= 0 else "none"
-
-
-def _read(path: str, default: str = "unknown") -> str:
+def _read(path: str | Path, default: str = "unknown") -> str:
     try:
         return Path(path).read_text().strip()
     except OSError:
         return default
 
 
+def print_version() -> int:
+    """Of the sources: this needs no built library."""
+    found = re.search(r"\(hakmem VERSION ([\d.]+)", _read(build.ROOT / "CMakeLists.txt"))
+    print(f"hakmem {found[1] if found else 'of unknown version'}")
+    return 0
+
+
+def _build_info(path: Path) -> str:
+    library = ctypes.CDLL(str(path))
+    library.hak_build_info.restype = ctypes.c_char_p
+    return str(library.hak_build_info().decode())
+
+
+def _build_id(path: Path) -> str:
+    """The identity that the linker wrote: an ELF note, found by its header and name."""
+    data = path.read_bytes()
+    words = (len(b"GNU\0"), _SHA1_BYTES, _NT_GNU_BUILD_ID)
+    _, found, rest = data.partition(b"".join(word.to_bytes(4, "little") for word in words) + b"GNU\0")
+    return rest[:_SHA1_BYTES].hex() if found else "none"
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 2**20:.1f} MiB"
+
+
 def _limit(which: int) -> str:
-    soft, _ = resource.getrlimit(which)
-    return "unlimited" if soft == resource.RLIM_INFINITY else f"{soft / 2**20:.1f} MiB"
+    soft, hard = (
+        "unlimited" if limit == resource.RLIM_INFINITY else _bytes(limit) for limit in resource.getrlimit(which)
+    )
+    return soft if soft == hard else f"{soft} (can be raised to {hard})"
 
 
 def _cgroup_limit() -> str:
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        text = _read(path, "")
-        if text.isdigit() and int(text) < 2**60:
-            return f"{int(text) / 2**20:.1f} MiB"
-        if text:
-            return "unlimited"
-    return "none found"
+    """The lowest limit on the way from our group to the root, of version 1 or 2."""
+    limits = []
+    for line in _read("/proc/self/cgroup", "").splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = Path("/sys/fs/cgroup/memory" if controllers else "/sys/fs/cgroup")
+        name = "memory.limit_in_bytes" if controllers else "memory.max"
+        own = root / group.lstrip("/")
+        for directory in (own, *own.parents):
+            text = _read(directory / name, "")
+            if text.isdigit() and int(text) < 2**60:  # version 1 says "unlimited" with a huge number
+                limits.append(int(text))
+    return _bytes(min(limits)) if limits else "unlimited"
+
+
+def _processor() -> str:
+    found = re.search(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    return found[1] if found else "unknown model"
 
 
 def info() -> int:
     path = build.ensure_library()
-    number, line = _library_strings()
     rows = [
-        ("version", number),
         ("library", str(path)),
         ("build id", _build_id(path)),
-        ("build", line),
-        ("kernel", platform.release()),
-        ("machine", f"{platform.machine()}, {os.cpu_count()} CPUs"),
-        ("libc", " ".join(platform.libc_ver()) or "unknown"),
+        ("build", _build_info(path)),
+        ("kernel", f"{platform.system()} {platform.release()}"),
+        ("libc", " ".join(platform.libc_ver()).strip() or "unknown"),
+        ("machine", f"{platform.machine()}, {_processor()}"),
+        ("processors", f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}"),
         ("page size", f"{os.sysconf('SC_PAGE_SIZE')} bytes"),
         ("huge pages", _read("/sys/kernel/mm/transparent_hugepage/enabled")),
         ("overcommit", _read("/proc/sys/vm/overcommit_memory")),

@@ -1,6 +1,9 @@
 """Arguments to commands."""
 
+from __future__ import annotations
+
 import argparse
+from typing import NoReturn
 
 from hakmem_cli import info, run, test
 from hakmem_cli.say import CANNOT, CannotError, say
@@ -9,19 +12,21 @@ MODES = ("minimal", "fast", "balanced")
 
 
 class _Parser(argparse.ArgumentParser):
-    """Errors in one line, with our exit code."""
+    """Errors in one line that says what is legal, with our exit code."""
 
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise CannotError(message)
+    def error(self, message: str) -> NoReturn:
+        usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
+        raise CannotError(f"{message}; {usage}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = _Parser(prog="hakmem", description="Run programs on the hakmem memory allocator.", allow_abbrev=False)
     parser.add_argument("--version", action="store_true", help="print the version and exit")
+    parser.set_defaults(call=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
-    run_parser = commands.add_parser("run", help="run a program with hakmem", allow_abbrev=False,
-                                     usage="hakmem run [--mode M] -- PROGRAM ARGS...")
+    usage = "hakmem run [--mode M] -- PROGRAM ARGS..."
+    run_parser = commands.add_parser("run", help="run a program with hakmem", allow_abbrev=False, usage=usage)
     run_parser.add_argument("--mode", choices=MODES, help="policy to run with (default: balanced)")
     run_parser.add_argument("program", nargs=argparse.REMAINDER, help="program and its arguments")
     run_parser.set_defaults(call=lambda a: run.run(a.program, a.mode))
@@ -32,19 +37,20 @@ def _parser() -> argparse.ArgumentParser:
 
     info_parser = commands.add_parser("info", help="which binary, on which machine", allow_abbrev=False)
     info_parser.set_defaults(call=lambda a: info.info())
-    return parser
+
+    parsed, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        commands.choices.get(parsed.command, parser).error(f"unknown argument {unknown[0]}")
+    if parsed.version:
+        parsed.call = lambda a: info.print_version()
+    elif parsed.call is None:
+        parser.error("no command given")
+    return parsed
 
 
 def main(arguments: list[str]) -> int:
     try:
-        parser = _parser()
-        parsed = parser.parse_args(arguments)
-        if parsed.version:
-            print(info.version())
-            return 0
-        if parsed.command is None:
-            parser.print_help()
-            return CANNOT
+        parsed = _parse(arguments)
         return int(parsed.call(parsed))
     except CannotError as error:
         say(str(error))

@@ -1,5 +1,7 @@
 """What the tests need from the distribution."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
@@ -20,25 +22,38 @@ _PACKAGES = {
     "redis-server": "redis-server",
     "redis-tools": "redis-benchmark",
     "libcmocka-dev": "/usr/include/cmocka.h",
-    "libpython3.11-testsuite": "/usr/lib/python3.11/test/test_json",
 }
+
+
+def _python_tests() -> dict[str, str]:
+    """CPython's own test modules, for the system's interpreter, in the same form."""
+    name = Path("/usr/bin/python3").resolve().name
+    return {f"lib{name}-testsuite": f"/usr/lib/{name}/test/test_json"}
 
 
 def _is_there(proof: str) -> bool:
     return Path(proof).exists() if proof.startswith("/") else shutil.which(proof) is not None
 
 
-def ensure() -> None:
+def _install(packages: list[str]) -> None:
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    for step in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", *packages]):
+        done = subprocess.run(
+            step, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            reason = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+            raise CannotError(f"{' '.join(step)} failed: {reason}")
+
+
+def ensure(*, for_long_tests: bool) -> None:
     """Installs what is missing, if this is Debian and we may; otherwise says what to install."""
-    missing = [package for package, proof in _PACKAGES.items() if not _is_there(proof)]
+    needed = _PACKAGES | (_python_tests() if for_long_tests else {})
+    missing = [package for package, proof in needed.items() if not _is_there(proof)]
     if not missing:
         return
     command = "apt-get install -y " + " ".join(missing)
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise CannotError(f"the tests need packages that are not installed: {command}")
     say(f"installing what the tests need: {command}")
-    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    for step in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", *missing]):
-        done = subprocess.run(step, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise CannotError(f"{' '.join(step)} failed: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
+    _install(missing)

@@ -1,17 +1,29 @@
 """`hakmem run`: the program with the library preloaded, in place of this process."""
 
+from __future__ import annotations
+
+import errno
 import os
-from typing import Optional
+import shutil
+import signal
+from pathlib import Path
 
 from hakmem_cli import build
-from hakmem_cli.say import CANNOT, CannotError, say
+from hakmem_cli.say import CannotError, say
 
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 
 
-def _environment(mode: Optional[str]) -> dict[str, str]:
-    environment = dict(os.environ)
+def _original_environment() -> dict[str, str]:
+    """What this process was started with: Python may have added LC_CTYPE to its own (PEP 538)."""
+    entries = os.fsdecode(Path("/proc/self/environ").read_bytes()).split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def _environment(mode: str | None) -> dict[str, str]:
+    """What the program is started with."""
+    environment = _original_environment()
     if mode is not None:
         environment["HAKMEM_MODE"] = mode
     disable = environment.get("HAKMEM_DISABLE", "0")
@@ -27,22 +39,31 @@ def _environment(mode: Optional[str]) -> dict[str, str]:
     return environment
 
 
-def run(words: list[str], mode: Optional[str]) -> int:
+def _become(program: list[str], environment: dict[str, str]) -> None:
+    """Like execvp(3), which gives a script without a first line of its own to the shell."""
+    # Python ignores these two; an ignored signal stays ignored in the program.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    try:
+        os.execvpe(program[0], program, environment)
+    except OSError as error:
+        script = shutil.which(program[0], path=environment.get("PATH"))
+        if error.errno != errno.ENOEXEC or script is None:
+            raise
+        os.execve("/bin/sh", ["sh", script, *program[1:]], environment)
+
+
+def run(words: list[str], mode: str | None) -> int:
+    """Does not return if the program starts."""
     program = words[1:] if words[:1] == ["--"] else words
     if not program:
         raise CannotError("run: no program given; use: hakmem run [--mode M] -- PROGRAM ARGS...")
-    if program[0].startswith("-"):
-        raise CannotError(f"run: unknown option {program[0]}; the options are --mode; put -- before the program")
     environment = _environment(mode)
     try:
-        os.execvpe(program[0], program, environment)
+        _become(program, environment)
     except FileNotFoundError:
         say(f"{program[0]}: no such program")
         return NOT_FOUND
-    except PermissionError:
-        say(f"{program[0]}: not executable")
-        return NOT_EXECUTABLE
     except OSError as error:
-        say(f"{program[0]}: {error.strerror}")
-        return NOT_EXECUTABLE
-    return CANNOT
+        say(f"{program[0]}: cannot be executed: {error.strerror}")
+    return NOT_EXECUTABLE

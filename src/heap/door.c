@@ -5,6 +5,7 @@
 
 #include "arena/arena.h"
 #include "base/fail.h"
+#include "heap/entry.h"
 #include "heap/fork.h"
 #include "heap/freeze.h"
 #include "heap/heartbeat.h"
@@ -24,23 +25,6 @@ enum { DEFERRED_MOST = sizeof((struct heap *)0)->deferred / sizeof(void *) };
 
 static void free_deferred(struct heap *heap);
 
-/* The order of in_door and frozen is one half of the freeze protocol; the other is in freeze.c. */
-static void enter(struct heap *heap, const struct view *seen)
-{
-    store_relaxed(&heap->in_door, 1u);
-    compiler_fence();
-    if (UNLIKELY(seen != &heap->view || load_relaxed(&heap->frozen) != FREEZE_NONE))
-        freeze_reopen(heap);
-    if (UNLIKELY(heap->deferred_count > 0))
-        free_deferred(heap);
-}
-
-static void leave(struct heap *heap)
-{
-    compiler_fence();
-    store_release(&heap->in_door, 0u);
-}
-
 /* The calling thread's heap, its door entered; NULL if it has none to use now. */
 static struct heap *enter_own(void)
 {
@@ -53,7 +37,9 @@ static struct heap *enter_own(void)
     }
     if (UNLIKELY(heap->in_door != 0))
         return NULL;
-    enter(heap, seen);
+    entry_enter(heap, seen);
+    if (UNLIKELY(heap->deferred_count > 0))
+        free_deferred(heap);
     return heap;
 }
 
@@ -98,7 +84,7 @@ NOINLINE void *door_malloc(size_t size)
     if (UNLIKELY(heap->view.budget < 0))
         heartbeat(heap);
     void *block = small(heap, size);
-    leave(heap);
+    entry_leave(heap);
     if (UNLIKELY(block == NULL))
         errno = ENOMEM;
     return block;
@@ -111,14 +97,14 @@ void *door_malloc_large(size_t size, size_t align, bool *zero)
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2) {
         if (heap != NULL || (arena.base != NULL && !fork_holds_any_lock()))
             block = large_alloc(size, align, zero);
-        if (heap != NULL) {
+        if (heap != NULL && block != NULL) {
             heap->view.budget -= (int64_t)size;
             if (heap->view.budget < 0)
                 heartbeat(heap);
         }
     }
     if (heap != NULL)
-        leave(heap);
+        entry_leave(heap);
     if (block == NULL)
         errno = ENOMEM;
     return block;
@@ -129,7 +115,7 @@ void *door_resize_large(struct large *block, size_t size)
     struct heap *heap = enter_own();
     void *p = heap != NULL || !fork_holds_any_lock() ? large_resize(block, size) : NULL;
     if (heap != NULL)
-        leave(heap);
+        entry_leave(heap);
     return p;
 }
 
@@ -217,7 +203,7 @@ NOINLINE void door_free(void *p)
         return;
     }
     route(heap, p);
-    leave(heap);
+    entry_leave(heap);
 }
 
 size_t door_usable_size(const void *p)
@@ -241,7 +227,7 @@ size_t door_prewarm(size_t size, size_t count)
     size_t ready = magazine_count(heap, class) + shelf_room(heap, class);
     while (ready < count && shelf_prepare(heap, class))
         ready += size_classes[class].blocks;
-    leave(heap);
+    entry_leave(heap);
     return min_size(ready, count);
 }
 
@@ -270,6 +256,6 @@ bool door_trim(void)
     life_clean_all();
     large_evict_before(UINT64_MAX);
     bool gave_back = span_purge_all() > 0;
-    leave(heap);
+    entry_leave(heap);
     return gave_back;
 }

@@ -5,6 +5,7 @@
 
 #include "arena/arena.h"
 #include "base/atomic.h"
+#include "heap/entry.h"
 #include "heap/fork.h"
 #include "heap/life.h"
 #include "heap/view.h"
@@ -22,8 +23,7 @@ static void thread_exit(void *value)
     struct heap *heap = value;
     if (++heap->exit_round < EXIT_ROUND && pthread_setspecific(exit_key, heap) == 0)
         return;
-    store_relaxed(&heap->in_door, 1u);
-    compiler_fence();
+    entry_enter(heap, view_load());
     heap->exit_round = 0;
     life_retire(heap);
 }

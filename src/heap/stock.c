@@ -55,7 +55,7 @@ void stock_give(struct heap *heap, void *at, unsigned units)
     for (int i = 0; i < STOCK_GROUPS; i++) {
         struct unit_group *group = &heap->stock[i];
         size_t offset = (uintptr_t)at - (uintptr_t)group->base;
-        if (offset + units * UNIT_SIZE > GROUP_SIZE)
+        if (offset >= GROUP_SIZE)
             continue;
         group->free |= mask32(units) << (offset >> UNIT_SHIFT);
         if (group->free == WHOLE_GROUP) {

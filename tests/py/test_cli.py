@@ -1,0 +1,263 @@
+"""The launcher: what a program sees of it, how it says no, and when it builds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections.abc import Callable
+from pathlib import Path
+
+from support import LAUNCHER, LIBRARY, ROOT, run
+
+# Not by way of `env python3`: what PATH finds there may be a script that changes the environment.
+HAKMEM = (sys.executable, str(LAUNCHER))
+
+BARE_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "GREETING": "hello"}
+
+
+class Program(unittest.TestCase):
+    """What `run` does to a program: nothing but the library."""
+
+    def test_has_the_library(self) -> None:
+        done = run(*HAKMEM, "run", "--", "cat", "/proc/self/maps")
+        self.assertIn(str(LIBRARY.resolve()), done.stdout)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_keeps_its_exit_code(self) -> None:
+        self.assertEqual(run(*HAKMEM, "run", "--", "sh", "-c", "exit 37").returncode, 37)
+
+    def test_dies_of_its_own_signal(self) -> None:
+        for name in ("TERM", "SEGV", "PIPE"):
+            done = run(*HAKMEM, "run", "--", "sh", "-c", f"kill -{name} $$")
+            self.assertEqual(done.returncode, -signal.Signals[f"SIG{name}"])
+
+    def test_stops_when_its_reader_goes(self) -> None:
+        with subprocess.Popen([*HAKMEM, "run", "--", "yes"], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            self.assertEqual(process.stdout.readline(), b"y\n")
+            process.stdout.close()
+            self.assertEqual(process.wait(60), -signal.SIGPIPE)
+
+    def test_keeps_its_options_without_a_separator(self) -> None:
+        self.assertEqual(run(*HAKMEM, "run", "echo", "--mode", "--", "-x").stdout, "--mode -- -x\n")
+
+    def test_keeps_its_environment(self) -> None:
+        done = run(*HAKMEM, "run", "--", "env", environment=BARE_ENVIRONMENT)
+        expected = {**BARE_ENVIRONMENT, "LD_PRELOAD": str(LIBRARY.resolve())}
+        self.assertEqual(dict(line.split("=", 1) for line in done.stdout.splitlines()), expected)
+
+    def test_keeps_other_preloaded_libraries(self) -> None:
+        environment = {**BARE_ENVIRONMENT, "LD_PRELOAD": "/nonexistent/other.so"}
+        done = run(*HAKMEM, "run", "--", "printenv", "LD_PRELOAD", environment=environment)
+        self.assertEqual(done.stdout, f"{LIBRARY.resolve()}:/nonexistent/other.so\n")
+
+    def test_sees_the_mode(self) -> None:
+        done = run(*HAKMEM, "run", "--mode", "fast", "--", "printenv", "HAKMEM_MODE")
+        self.assertEqual((done.stdout, done.stderr), ("fast\n", ""))
+
+    def test_may_be_a_script_for_the_shell(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            script = Path(directory, "script")
+            script.write_text("echo $1; exit 3\n")
+            script.chmod(0o755)
+            done = run(*HAKMEM, "run", "--", str(script), "word")
+        self.assertEqual((done.returncode, done.stdout), (3, "word\n"))
+
+    def test_can_do_without_the_library(self) -> None:
+        environment = {**BARE_ENVIRONMENT, "HAKMEM_DISABLE": "1"}
+        done = run(*HAKMEM, "run", "--", "cat", "/proc/self/maps", environment=environment)
+        self.assertNotIn("hakmem", done.stdout)
+        self.assertEqual(done.returncode, 0)
+
+    def test_is_warned_of_a_bad_switch(self) -> None:
+        environment = {**BARE_ENVIRONMENT, "HAKMEM_DISABLE": "yes"}
+        done = run(*HAKMEM, "run", "--", "cat", "/proc/self/maps", environment=environment)
+        self.assertIn(str(LIBRARY.resolve()), done.stdout)
+        self.assertEqual(done.stderr, "hakmem: warning: HAKMEM_DISABLE=yes: legal values are 0, 1; using 0\n")
+
+
+class Refusal(unittest.TestCase):
+    """Each is one line that names the fault and what is legal."""
+
+    def assert_refused(self, arguments: list[str], code: int, *words: str) -> None:
+        done = run(*HAKMEM, *arguments)
+        self.assertEqual((done.returncode, done.stdout), (code, ""))
+        self.assertRegex(done.stderr, r"\Ahakmem: .*\n\Z")
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_no_command(self) -> None:
+        self.assert_refused([], 2, "no command given")
+
+    def test_unknown_command(self) -> None:
+        self.assert_refused(["frobnicate"], 2, "frobnicate", "run", "test", "info")
+
+    def test_unknown_options(self) -> None:
+        self.assert_refused(["--frobnicate"], 2, "--frobnicate", "--version")
+        self.assert_refused(["run", "--frobnicate", "true"], 2, "--frobnicate", "--mode")
+        self.assert_refused(["test", "--frobnicate"], 2, "--frobnicate", "--all")
+        self.assert_refused(["info", "word"], 2, "word", "hakmem info")
+
+    def test_unknown_mode(self) -> None:
+        self.assert_refused(["run", "--mode", "quick", "true"], 2, "quick", "minimal", "fast", "balanced")
+
+    def test_no_program(self) -> None:
+        self.assert_refused(["run", "--"], 2, "no program given")
+
+    def test_program_not_found(self) -> None:
+        self.assert_refused(["run", "--", "no-such-program"], 127, "no-such-program")
+
+    def test_program_not_executable(self) -> None:
+        self.assert_refused(["run", "--", str(ROOT / "CMakeLists.txt")], 126, "CMakeLists.txt")
+
+
+class Information(unittest.TestCase):
+    def test_version(self) -> None:
+        self.assertRegex(run(*HAKMEM, "--version").stdout, r"\Ahakmem \d+\.\d+\.\d+\n\Z")
+
+    def test_help(self) -> None:
+        done = run(*HAKMEM, "--help")
+        self.assertEqual(done.returncode, 0)
+        for command in ("run", "test", "info"):
+            self.assertRegex(done.stdout, rf"(?m)^    {command} ")
+
+    def test_info(self) -> None:
+        done = run(*HAKMEM, "info")
+        rows = dict(line.split("  ", 1) for line in done.stdout.splitlines())
+        self.assertRegex(rows["build id"].strip(), r"\A[0-9a-f]{40}\Z")
+        self.assertIn("commit", rows["build"])
+        self.assertIn(f"{os.sysconf('SC_PAGE_SIZE')} bytes", rows["page size"])
+        self.assertLessEqual({"huge pages", "RLIMIT_AS", "cgroup memory", "processors", "kernel", "libc"}, set(rows))
+
+
+FAKE_CMAKE = """#!/bin/sh
+echo "$*" >> "{directory}/log"
+test "$1" = --build || exit 0
+echo "[1/2] one half"
+/bin/sleep {seconds}
+echo "[2/2] the other"
+echo "a compiler's words"
+/bin/mkdir -p build/release
+/bin/cp "{library}" build/release/libhakmem.so
+exit {status}
+"""
+
+
+class Building(unittest.TestCase):
+    """When `run` builds, in a copy of the launcher's tree with a cmake that only pretends."""
+
+    def setUp(self) -> None:
+        self.make_tree("hakmem-cli-")
+
+    def make_tree(self, prefix: str) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix=prefix))
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.root = self.directory / "tree"
+        self.root.mkdir()
+        shutil.copy(LAUNCHER, self.root)
+        shutil.copytree(ROOT / "python", self.root / "python")
+        (self.root / "CMakeLists.txt").touch()
+        (self.root / "src").mkdir()
+        (self.root / "src" / "one.c").touch()
+        (self.root / "src" / "two.c").touch()
+        self.tools = self.directory / "tools"
+        self.tools.mkdir()
+        for tool in ("cc", "c++", "make"):
+            (self.tools / tool).symlink_to("/bin/true")
+        self.pretend()
+
+    def pretend(self, *, status: int = 0, seconds: float = 0) -> None:
+        """Sets up how the build goes."""
+        cmake = self.tools / "cmake"
+        cmake.write_text(
+            FAKE_CMAKE.format(directory=self.directory, library=LIBRARY.resolve(), status=status, seconds=seconds)
+        )
+        cmake.chmod(0o755)
+
+    def start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(self.root / "hakmem"), "run", "--", "/bin/echo", "started"],
+            env={"PATH": str(self.tools)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run_program(self) -> tuple[int, str, str]:
+        """Exit code, standard output and standard error of one start of a program."""
+        process = self.start()
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    def builds(self) -> int:
+        """How often something was built."""
+        log = self.directory / "log"
+        return log.read_text().count("--build ") if log.exists() else 0
+
+    def test_builds_first_and_says_so(self) -> None:
+        code, out, err = self.run_program()
+        self.assertEqual((code, out, self.builds()), (0, "started\n", 1))
+        self.assertIn("hakmem: building the release library (first run)\n", err)
+        self.assertIn("50 %", err)
+
+    def test_is_silent_when_nothing_changed(self) -> None:
+        self.run_program()
+        self.assertEqual(self.run_program(), (0, "started\n", ""))
+        self.assertEqual(self.builds(), 1)
+
+    def test_builds_when_a_source_is_new_changed_or_gone(self) -> None:
+        self.run_program()
+        source = self.root / "src" / "one.c"
+        changes: list[Callable[[], None]] = [source.touch, (self.root / "src" / "three.c").touch, source.unlink]
+        for number, change in enumerate(changes, 2):
+            time.sleep(0.05)
+            change()
+            self.assertEqual(self.run_program()[:2], (0, "started\n"))
+            self.assertEqual(self.builds(), number)
+
+    def test_two_at_once_build_once(self) -> None:
+        self.pretend(seconds=1)
+        processes = [self.start(), self.start()]
+        results = [process.communicate(timeout=60) for process in processes]
+        self.assertEqual([out for out, _ in results], ["started\n"] * 2)
+        self.assertEqual(self.builds(), 1)
+        self.assertIn("waiting for another build", "".join(err for _, err in results))
+
+    def test_starts_nothing_when_the_build_fails(self) -> None:
+        self.pretend(status=1)
+        code, out, err = self.run_program()
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("a compiler's words\n", err)
+        self.assertRegex(err.splitlines()[-1], r"\Ahakmem: building release failed")
+
+    def test_says_what_to_install(self) -> None:
+        for tool, what, package in (
+            ("cmake", "cmake", "cmake"),
+            ("cc", "a C compiler", "gcc"),
+            ("c++", "a C++ compiler", "g++"),
+            ("make", "make or ninja", "make"),
+        ):
+            hidden = (self.tools / tool).rename(self.directory / tool)
+            line = f"hakmem: {what} not found; install it, for example: apt-get install {package}\n"
+            self.assertEqual(self.run_program(), (2, "", line))
+            hidden.rename(self.tools / tool)
+
+    def test_starts_afresh_where_the_tree_has_been_moved(self) -> None:
+        cache = self.root / "build" / "release" / "CMakeCache.txt"
+        cache.parent.mkdir(parents=True)
+        cache.write_text("CMAKE_HOME_DIRECTORY:INTERNAL=/where/it/was\n")
+        self.assertEqual(self.run_program()[:2], (0, "started\n"))
+        self.assertFalse(cache.exists())
+
+    def test_refuses_a_path_that_the_loader_would_split(self) -> None:
+        self.make_tree("hakmem cli ")
+        code, out, err = self.run_program()
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("the loader cannot preload a path with a colon or a space", err)

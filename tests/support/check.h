@@ -1,0 +1,15 @@
+/*
+ * Checks that may fail on any thread and at any time, before main and after exit included, where cmocka's
+ * cannot. A failed check writes one line to stderr without allocating and aborts.
+ */
+#ifndef HAK_TEST_CHECK_H
+#define HAK_TEST_CHECK_H
+
+#define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
+
+__attribute__((noreturn)) void check_failed(const char *file, int line, const char *condition);
+
+/* A line that check_failed writes too, to say how to repeat the run. The string must stay alive. */
+void check_set_note(const char *note);
+
+#endif

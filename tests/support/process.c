@@ -1,0 +1,51 @@
+#include "process.h"
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+size_t process_rss_bytes(void)
+{
+    char text[128];
+    const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    const ssize_t length = read(fd, text, sizeof text - 1);
+    CHECK(length > 0);
+    close(fd);
+    text[length] = '\0';
+
+    /* "total resident shared ...", in pages */
+    char *end = NULL;
+    (void)strtoul(text, &end, 10);
+    const size_t resident_pages = strtoul(end, NULL, 10);
+    return resident_pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+bool process_maps_file(const char *name)
+{
+    static char text[1 << 18];
+    const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    size_t used = 0;
+    for (;;) {
+        const ssize_t length = read(fd, text + used, sizeof text - 1 - used);
+        if (length <= 0) {
+            break;
+        }
+        used += (size_t)length;
+    }
+    close(fd);
+    text[used] = '\0';
+    return strstr(text, name) != NULL;
+}
+
+uint64_t process_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}

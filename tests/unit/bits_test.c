@@ -1,0 +1,100 @@
+/* base/bits.h against the plainest code that computes the same. */
+#include "unit.h"
+
+#include "base/bits.h"
+#include "random.h"
+
+static unsigned ones_one_by_one(uint32_t n)
+{
+    unsigned ones = 0;
+    for (; n != 0; n >>= 1)
+        ones += n & 1;
+    return ones;
+}
+
+static void counts_ones(void)
+{
+    uint64_t seed = 1;
+    CHECK(count_ones32(0) == 0);
+    CHECK(count_ones32(UINT32_MAX) == 32);
+    for (unsigned bit = 0; bit < 32; bit++) {
+        CHECK(count_ones32((uint32_t)1 << bit) == 1);
+        CHECK(count_ones32(~((uint32_t)1 << bit)) == 31);
+    }
+    for (int i = 0; i < 100000; i++) {
+        uint32_t n = (uint32_t)random_next(&seed);
+        CHECK(count_ones32(n) == ones_one_by_one(n));
+    }
+}
+
+static void rotates(void)
+{
+    uint64_t n = 0x0123456789abcdef;
+    uint64_t turned = n;
+    for (unsigned by = 1; by < 64; by++) {
+        turned = turned >> 1 | (turned & 1) << 63;
+        CHECK(rotate_right(n, by) == turned);
+    }
+}
+
+static void aligns(void)
+{
+    for (size_t to = 1; to <= MIB; to *= 2) {
+        CHECK(align_up(0, to) == 0);
+        CHECK(align_up(1, to) == to);
+        CHECK(align_up(to, to) == to);
+        CHECK(align_up(to + 1, to) == (to == 1 ? 2 : 2 * to));
+        CHECK(align_down(3 * to, to) == 3 * to);
+        CHECK(align_down(4 * to - 1, to) == (to == 1 ? 3 : 3 * to));
+    }
+}
+
+static void divides_up(void)
+{
+    CHECK(divide_up(0, 7) == 0);
+    CHECK(divide_up(1, 7) == 1);
+    CHECK(divide_up(7, 7) == 1);
+    CHECK(divide_up(8, 7) == 2);
+    CHECK(divide_up(SIZE_MAX, 2) == SIZE_MAX / 2 + 1);
+}
+
+static void knows_powers_of_two(void)
+{
+    CHECK(!is_power_of_two(0));
+    for (unsigned bit = 0; bit < 64; bit++) {
+        size_t power = (size_t)1 << bit;
+        CHECK(is_power_of_two(power));
+        CHECK(log2_floor(power) == bit);
+        if (bit > 1) {
+            CHECK(!is_power_of_two(power - 1));
+            CHECK(!is_power_of_two(power + 1));
+            CHECK(log2_floor(power - 1) == bit - 1);
+        }
+    }
+}
+
+static void makes_masks(void)
+{
+    CHECK(mask32(0) == 0);
+    CHECK(mask32(1) == 1);
+    CHECK(mask32(31) == 0x7fffffff);
+    CHECK(mask32(32) == 0xffffffff);
+}
+
+static void clamps(void)
+{
+    CHECK(clamp_size(1, 2, 5) == 2);
+    CHECK(clamp_size(3, 2, 5) == 3);
+    CHECK(clamp_size(9, 2, 5) == 5);
+    CHECK(min_size(1, SIZE_MAX) == 1);
+    CHECK(max_size(1, SIZE_MAX) == SIZE_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(counts_ones), UNIT_TEST(rotates),     UNIT_TEST(aligns), UNIT_TEST(divides_up),
+        UNIT_TEST(knows_powers_of_two), UNIT_TEST(makes_masks), UNIT_TEST(clamps),
+    };
+    return cmocka_run_group_tests_name("bits", tests, NULL, NULL);
+}

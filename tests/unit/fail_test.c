@@ -1,0 +1,75 @@
+/* base/fail.h: the exact lines. */
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "child.h"
+
+static void fail_plainly(uintptr_t value)
+{
+    fail("%s of %p (thread %d)", "double free", (void *)value, 42);
+}
+
+static void fail_at_length(uintptr_t length)
+{
+    char text[2000];
+    memset(text, 'x', length);
+    text[length] = '\0';
+    fail("%s", text);
+}
+
+static void fail_without_stderr(uintptr_t unused)
+{
+    (void)unused;
+    close(STDERR_FILENO);
+    fail("nobody hears this");
+}
+
+static void warn_and_go_on(uintptr_t unused)
+{
+    (void)unused;
+    errno = 99;
+    warn("%s=%d", "HAKMEM_X", -1);
+    CHECK(errno == 99);
+    warn("again");
+}
+
+static void fatal_line_is_exact(void)
+{
+    CHECK_DIES(fail_plainly, 0x1234, "hakmem: fatal: double free of 0x1234 \\(thread 42\\)");
+}
+
+static void long_line_is_cut(void)
+{
+    struct child child = child_run(fail_at_length, 1999);
+    size_t length = strlen(child.output);
+    CHECK(length <= 512 && length > 400);
+    CHECK(child.output[length - 1] == '\n');
+    CHECK(child_died_saying(&child, "hakmem: fatal: x+"));
+}
+
+static void aborts_without_stderr(void)
+{
+    struct child child = child_run(fail_without_stderr, 0);
+    CHECK(child.status != 0);
+    CHECK(child.output[0] == '\0');
+}
+
+static void warning_line_is_exact(void)
+{
+    CHECK_SAYS(warn_and_go_on, 0, "hakmem: warning: HAKMEM_X=-1\nhakmem: warning: again\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(fatal_line_is_exact),
+        UNIT_TEST(long_line_is_cut),
+        UNIT_TEST(aborts_without_stderr),
+        UNIT_TEST(warning_line_is_exact),
+    };
+    return cmocka_run_group_tests_name("fail", tests, NULL, NULL);
+}

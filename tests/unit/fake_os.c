@@ -1,0 +1,135 @@
+#include "fake_os.h"
+
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "os/os.h"
+
+enum { KINDS = 7 };
+
+static _Atomic unsigned refused_calls;
+static _Atomic size_t refuse_first;
+static _Atomic size_t refuse_count;
+static _Atomic size_t seen;    /* calls of these kinds since fake_os_refuse */
+static _Atomic size_t refused;
+static _Atomic size_t made[KINDS];
+static _Atomic bool secure;
+static _Atomic uint64_t now_ms;
+
+void fake_os_refuse(unsigned calls, size_t first, size_t count)
+{
+    refused_calls = 0;
+    refuse_first = first;
+    refuse_count = count;
+    seen = 0;
+    refused = 0;
+    refused_calls = calls;
+}
+
+void fake_os_obey(void)
+{
+    refused_calls = 0;
+}
+
+size_t fake_os_refused(void)
+{
+    return refused;
+}
+
+size_t fake_os_made(unsigned calls)
+{
+    size_t sum = 0;
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        if ((calls >> kind & 1) != 0)
+            sum += made[kind];
+    return sum;
+}
+
+void fake_os_set_secure(bool is_secure)
+{
+    secure = is_secure;
+}
+
+void fake_clock_set(uint64_t ms)
+{
+    now_ms = ms;
+}
+
+/* Counts a call; true if it is to fail. */
+static bool refuses(enum fake_calls call)
+{
+    made[__builtin_ctz(call)]++;
+    if ((refused_calls & call) == 0)
+        return false;
+    size_t number = ++seen;
+    if (number < refuse_first || number - refuse_first >= refuse_count)
+        return false;
+    refused++;
+    return true;
+}
+
+void *__real_os_reserve(void *hint, size_t bytes);
+bool __real_os_commit(void *at, size_t bytes);
+bool __real_os_purge(void *at, size_t bytes);
+bool __real_os_renew(void *at, size_t bytes);
+bool __real_os_refill_hole(void *at, size_t bytes);
+bool __real_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
+bool __real_os_barrier(void);
+bool __real_os_is_secure(void);
+uint64_t __real_clock_now_ms(void);
+
+void *__wrap_os_reserve(void *hint, size_t bytes);
+bool __wrap_os_commit(void *at, size_t bytes);
+bool __wrap_os_purge(void *at, size_t bytes);
+bool __wrap_os_renew(void *at, size_t bytes);
+bool __wrap_os_refill_hole(void *at, size_t bytes);
+bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
+bool __wrap_os_barrier(void);
+bool __wrap_os_is_secure(void);
+uint64_t __wrap_clock_now_ms(void);
+
+void *__wrap_os_reserve(void *hint, size_t bytes)
+{
+    return refuses(FAKE_RESERVE) ? NULL : __real_os_reserve(hint, bytes);
+}
+
+bool __wrap_os_commit(void *at, size_t bytes)
+{
+    return !refuses(FAKE_COMMIT) && __real_os_commit(at, bytes);
+}
+
+bool __wrap_os_purge(void *at, size_t bytes)
+{
+    return !refuses(FAKE_PURGE) && __real_os_purge(at, bytes);
+}
+
+bool __wrap_os_renew(void *at, size_t bytes)
+{
+    return !refuses(FAKE_RENEW) && __real_os_renew(at, bytes);
+}
+
+bool __wrap_os_refill_hole(void *at, size_t bytes)
+{
+    return !refuses(FAKE_REFILL_HOLE) && __real_os_refill_hole(at, bytes);
+}
+
+bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
+{
+    return !refuses(FAKE_MOVE) && __real_os_move(from, old_bytes, to, new_bytes);
+}
+
+bool __wrap_os_barrier(void)
+{
+    return !refuses(FAKE_BARRIER) && __real_os_barrier();
+}
+
+bool __wrap_os_is_secure(void)
+{
+    return secure || __real_os_is_secure();
+}
+
+uint64_t __wrap_clock_now_ms(void)
+{
+    uint64_t set = now_ms;
+    return set != 0 ? set : __real_clock_now_ms();
+}

@@ -1,0 +1,298 @@
+/* heap/freeze.h: emptying the magazines of a thread that sleeps, and giving up on one that is at work. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "fake_os.h"
+#include "heap/events.h"
+#include "heap/freeze.h"
+#include "heap/magazine.h"
+#include "heaps.h"
+#include "worker.h"
+
+enum { SIZE = 64, LIVE = 300, CACHED = 200 };
+
+static char *live[LIVE];
+static struct heap *sleeper;
+
+/* Leaves full magazines and live blocks. */
+static void fill(void *unused)
+{
+    char *cached[CACHED];
+    (void)unused;
+    sleeper = heap_own();
+    hak_prewarm(SIZE, CACHED);
+    for (int i = 0; i < CACHED; i++)
+        cached[i] = hak_malloc(SIZE);
+    for (int i = 0; i < LIVE; i++) {
+        live[i] = hak_malloc(SIZE);
+        memset(live[i], i % 100 + 1, SIZE);
+    }
+    for (int i = 0; i < CACHED; i++)
+        hak_free(cached[i]);
+}
+
+static void check_live(void)
+{
+    for (int i = 0; i < LIVE; i++)
+        for (int j = 0; j < SIZE; j++)
+            CHECK(live[i][j] == i % 100 + 1);
+}
+
+/* New blocks overlap neither live ones nor each other. */
+static void resume(void *unused)
+{
+    char *fresh[2 * CACHED];
+    (void)unused;
+    CHECK(view_load()->heap == sleeper);
+    for (int i = 0; i < 2 * CACHED; i++) {
+        fresh[i] = hak_malloc(SIZE);
+        CHECK(fresh[i] != NULL);
+        memset(fresh[i], i % 100 + 101, SIZE);
+    }
+    CHECK(view_load() == &sleeper->view);
+    check_live();
+    for (int i = 0; i < 2 * CACHED; i++) {
+        for (int j = 0; j < SIZE; j++)
+            CHECK((unsigned char)fresh[i][j] == i % 100 + 101);
+        hak_free(fresh[i]);
+    }
+}
+
+static void free_live(void *unused)
+{
+    (void)unused;
+    check_live();
+    for (int i = 0; i < LIVE; i++)
+        hak_free(live[i]);
+}
+
+static size_t slots_with_blocks(const struct heap *heap)
+{
+    size_t count = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        for (size_t i = 1; i <= magazine_count(heap, class); i++)
+            count += heap->shelf[class].slots[i] != NULL;
+    return count;
+}
+
+/* All but the top of each magazine. */
+static size_t slots_to_take(const struct heap *heap)
+{
+    size_t count = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        count += magazine_count(heap, class) > 0 ? magazine_count(heap, class) - 1 : 0;
+    return count;
+}
+
+static void empty_sleeper(void)
+{
+    CHECK(freeze_begin(sleeper));
+    size_t wanted = slots_to_take(sleeper);
+    size_t left = slots_with_blocks(sleeper) - wanted;
+    CHECK(freeze_empty(sleeper) == wanted);
+    CHECK(slots_with_blocks(sleeper) == left);
+    freeze_end(sleeper);
+}
+
+static void sleeper_is_emptied_and_resumes(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    CHECK(slots_to_take(sleeper) >= CACHED - 1);
+    empty_sleeper();
+    CHECK(sleeper->frozen == FREEZE_THIEF);
+    CHECK(*sleeper->tls == &sleeper->twin);
+    check_live();
+    worker_run(&worker, resume, NULL);
+    CHECK(sleeper->frozen == FREEZE_NONE);
+    worker_run(&worker, free_live, NULL);
+    worker_stop(&worker);
+}
+
+static void sleeper_may_be_frozen_again(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    for (int i = 0; i < 3; i++) {
+        CHECK(freeze_begin(sleeper));
+        freeze_empty(sleeper);
+        freeze_end(sleeper);
+    }
+    CHECK(freeze_begin(sleeper));
+    CHECK(freeze_empty(sleeper) == 0);
+    freeze_end(sleeper);
+    for (int i = 0; i < 3; i++) {
+        worker_run(&worker, resume, NULL);
+        empty_sleeper();
+    }
+    worker_run(&worker, free_live, NULL);
+    worker_stop(&worker);
+}
+
+/* The first thing it does is to free: the block freed last may lie at the top. */
+static void sleeper_may_wake_freeing(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    empty_sleeper();
+    worker_run(&worker, free_live, NULL);
+    CHECK(sleeper->frozen == FREEZE_NONE);
+    worker_stop(&worker);
+}
+
+static void sleeper_may_be_freed_to(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    CHECK(freeze_begin(sleeper));
+    freeze_end(sleeper);
+    free_live(NULL);
+    hak_malloc_trim(0);
+    CHECK(!__atomic_load_n(&sleeper->inbox, __ATOMIC_RELAXED));
+    worker_stop(&worker);
+}
+
+static void tell_heap(void *out)
+{
+    *(struct heap **)out = heap_own();
+}
+
+/* A thread that ends without coming to its door again. */
+static void frozen_thread_may_end(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    empty_sleeper();
+    worker_stop(&worker);
+    struct heap *dead = sleeper;
+    CHECK(dead->tls == NULL);
+    CHECK(dead->frozen == FREEZE_NONE);
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        for (size_t i = 1; i <= magazine_count(dead, class); i++)
+            CHECK(dead->shelf[class].slots[i] != NULL);
+    /* The next thread gets this heap. */
+    struct heap *next = NULL;
+    worker_start(&worker);
+    worker_run(&worker, tell_heap, &next);
+    CHECK(next == dead);
+    worker_run(&worker, resume, NULL);
+    worker_run(&worker, free_live, NULL);
+    worker_stop(&worker);
+}
+
+/* As above, with idle heaps about, so that the one that ends is cleaned at once. */
+static void frozen_thread_may_end_among_others(void)
+{
+    struct worker other;
+    struct worker worker;
+    heap_own();
+    worker_start(&other);
+    worker_start(&worker);
+    worker_run(&other, fill, NULL);
+    free_live(NULL);
+    worker_run(&worker, fill, NULL);
+    worker_stop(&other);
+    empty_sleeper();
+    worker_stop(&worker);
+    hak_malloc_trim(0);
+    free_live(NULL);
+}
+
+static sem_t in_door;
+static sem_t go_on;
+
+static void wait_in_door(struct heap *heap)
+{
+    (void)heap;
+    heap_events.heartbeat = NULL;
+    sem_post(&in_door);
+    sem_wait(&go_on);
+}
+
+static void come_to_a_heartbeat(void *unused)
+{
+    fill(NULL);
+    heap_events.heartbeat = wait_in_door;
+    while (heap_events.heartbeat != NULL)
+        hak_free(hak_malloc(SMALL_MAX));
+    (void)unused;
+}
+
+static void thief_gives_up_at_a_busy_door(void)
+{
+    struct worker worker;
+    heap_own();
+    sem_init(&in_door, 0, 0);
+    sem_init(&go_on, 0, 0);
+    worker_start(&worker);
+    worker_begin(&worker, come_to_a_heartbeat, NULL);
+    sem_wait(&in_door);
+    CHECK(!freeze_begin(sleeper));
+    CHECK(sleeper->frozen == FREEZE_NONE);
+    sem_post(&go_on);
+    worker_wait(&worker);
+    worker_run(&worker, resume, NULL);
+    empty_sleeper();
+    worker_run(&worker, resume, NULL);
+    worker_run(&worker, free_live, NULL);
+    worker_stop(&worker);
+}
+
+static void thief_gives_up_without_barrier(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    fake_os_refuse(FAKE_BARRIER, 1, FAKE_EVERY);
+    CHECK(!freeze_begin(sleeper));
+    CHECK(*sleeper->tls == &sleeper->view);
+    hak_malloc_trim(0);
+    fake_os_obey();
+    worker_run(&worker, resume, NULL);
+    worker_run(&worker, free_live, NULL);
+    worker_stop(&worker);
+    CHECK(!freeze_begin(sleeper)); /* no thread owns it now */
+}
+
+static void budget_survives(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    int64_t before = sleeper->granted - sleeper->view.budget;
+    for (int i = 1; i <= 5; i++) {
+        empty_sleeper();
+        worker_run(&worker, resume, NULL);
+        CHECK(sleeper->granted - sleeper->view.budget == before + (int64_t)i * 2 * CACHED * SIZE);
+    }
+    worker_stop(&worker);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(sleeper_is_emptied_and_resumes),
+        UNIT_TEST(sleeper_may_be_frozen_again),
+        UNIT_TEST(sleeper_may_wake_freeing),
+        UNIT_TEST(sleeper_may_be_freed_to),
+        UNIT_TEST(frozen_thread_may_end),
+        UNIT_TEST(frozen_thread_may_end_among_others),
+        UNIT_TEST(thief_gives_up_at_a_busy_door),
+        UNIT_TEST(thief_gives_up_without_barrier),
+        UNIT_TEST(budget_survives),
+    };
+    return cmocka_run_group_tests_name("freeze", tests, NULL, NULL);
+}

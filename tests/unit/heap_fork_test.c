@@ -1,0 +1,297 @@
+/* heap/fork.h: the child sees every heap whole, and inherits those of the threads that it does not have. */
+#include "unit.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heap/events.h"
+#include "heap/fork.h"
+#include "heap/freeze.h"
+#include "heap/magazine.h"
+#include "heaps.h"
+#include "worker.h"
+
+enum { SIZE = 64, CLASS = 4, BLOCKS = 300, CACHED = 100 };
+
+static char *blocks[BLOCKS];
+static struct heap *vanished;
+
+static void fill(void *unused)
+{
+    char *cached[CACHED];
+    (void)unused;
+    vanished = heap_own();
+    for (int i = 0; i < CACHED; i++)
+        cached[i] = hak_malloc(SIZE);
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = hak_malloc(SIZE);
+        memset(blocks[i], i % 100 + 1, SIZE);
+    }
+    for (int i = 0; i < CACHED; i++)
+        hak_free(cached[i]);
+    memset(blocks[0], 1, SIZE);
+}
+
+static void check_blocks(void)
+{
+    for (int i = 0; i < BLOCKS; i++)
+        for (int j = 0; j < SIZE; j++)
+            CHECK(blocks[i][j] == i % 100 + 1);
+}
+
+static void use(void)
+{
+    char *fresh[1000];
+    for (int i = 0; i < 1000; i++) {
+        fresh[i] = hak_malloc(SIZE);
+        CHECK(fresh[i] != NULL);
+        memset(fresh[i], 0x7f, SIZE);
+    }
+    check_blocks();
+    for (int i = 0; i < 1000; i++)
+        hak_free(fresh[i]);
+    for (size_t bytes = 1; bytes < 1000000; bytes *= 3) {
+        char *block = hak_malloc(bytes);
+        CHECK(block != NULL);
+        block[0] = block[bytes - 1] = 1;
+        hak_free(block);
+    }
+}
+
+static void use_and_free(void *unused)
+{
+    (void)unused;
+    use();
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+}
+
+/* Forks; the child does its part and must end well. */
+static void fork_and(void (*part)(void))
+{
+    CHECK(!fork_holds_any_lock());
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(!fork_holds_any_lock());
+        part();
+        _exit(0);
+    }
+    CHECK(!fork_holds_any_lock());
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+}
+
+static void inherit(void)
+{
+    struct view *word = &view_unborn;
+    CHECK(vanished->tls == NULL && !vanished->quarantined);
+    use_and_free(NULL);
+    hak_malloc_trim(0);
+    CHECK(vanished->shelf[CLASS].blocks_out == 0);
+    CHECK(life_birth(&word) == vanished);
+    CHECK(word == &vanished->view);
+    CHECK(vanished->frozen == FREEZE_NONE);
+}
+
+static void child_inherits_heaps(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    fork_and(inherit);
+    CHECK(*vanished->tls == &vanished->view);
+    worker_run(&worker, use_and_free, NULL);
+    worker_stop(&worker);
+}
+
+/* What a thief has left has holes. */
+static void inherit_holes(void)
+{
+    struct view *word = &view_unborn;
+    CHECK(life_birth(&word) == vanished);
+    CHECK(vanished->frozen == FREEZE_NONE);
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        for (size_t i = 1; i <= magazine_count(vanished, class); i++)
+            CHECK(vanished->shelf[class].slots[i] != NULL);
+    for (int i = 0; i < 1000; i++)
+        CHECK(magazine_pop(vanished, CLASS) != NULL);
+}
+
+static void child_inherits_frozen_heaps(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    CHECK(freeze_begin(vanished));
+    CHECK(freeze_empty(vanished) > 0);
+    freeze_end(vanished);
+    fork_and(inherit_holes);
+    CHECK(vanished->frozen == FREEZE_THIEF);
+    worker_run(&worker, use_and_free, NULL);
+    worker_stop(&worker);
+}
+
+static struct heap *caller;
+
+static void use_own_again(void)
+{
+    CHECK(view_load()->heap == caller);
+    use_and_free(NULL);
+    CHECK(view_load() == &caller->view);
+}
+
+static void freeze_caller(void *unused)
+{
+    (void)unused;
+    CHECK(freeze_begin(caller));
+    freeze_empty(caller);
+    freeze_end(caller);
+}
+
+/* The forking thread's own heap is frozen at that moment. */
+static void child_keeps_its_own_frozen_heap(void)
+{
+    struct worker worker;
+    caller = heap_own();
+    fill(NULL);
+    worker_start(&worker);
+    worker_run(&worker, freeze_caller, NULL);
+    fork_and(use_own_again);
+    use_and_free(NULL);
+    worker_stop(&worker);
+}
+
+static sem_t in_door;
+static sem_t go_on;
+
+static void wait_in_door(struct heap *heap)
+{
+    (void)heap;
+    heap_events.heartbeat = NULL;
+    sem_post(&in_door);
+    sem_wait(&go_on);
+}
+
+static void come_to_a_heartbeat(void *unused)
+{
+    fill(unused);
+    heap_events.heartbeat = wait_in_door;
+    while (heap_events.heartbeat != NULL)
+        hak_free(hak_malloc(SMALL_MAX));
+}
+
+static void leave_quarantined_alone(void)
+{
+    CHECK(vanished->quarantined);
+    CHECK(vanished->tls == NULL);
+    CHECK(!freeze_begin(vanished));
+    use_and_free(NULL);
+    hak_malloc_trim(0);
+    struct view *word = &view_unborn;
+    CHECK(life_birth(&word) != vanished);
+}
+
+static void heap_of_a_busy_door_is_quarantined(void)
+{
+    struct worker worker;
+    heap_own();
+    sem_init(&in_door, 0, 0);
+    sem_init(&go_on, 0, 0);
+    worker_start(&worker);
+    worker_begin(&worker, come_to_a_heartbeat, NULL);
+    sem_wait(&in_door);
+    fork_and(leave_quarantined_alone);
+    CHECK(!vanished->quarantined);
+    sem_post(&go_on);
+    worker_wait(&worker);
+    worker_run(&worker, use_and_free, NULL);
+    worker_stop(&worker);
+}
+
+static int handlers;
+
+static void allocate_in_handler(void)
+{
+    void *small = hak_malloc(SIZE);
+    void *large = hak_malloc(200000);
+    CHECK(small != NULL && large != NULL);
+    hak_free(small);
+    hak_free(large);
+    handlers++;
+}
+
+static void nothing_more(void)
+{
+    CHECK(handlers == 2);
+    use_and_free(NULL);
+}
+
+/* Registered before the allocator's handlers: its prepare runs after theirs, its others before theirs. */
+static void other_handlers_may_allocate(void)
+{
+    CHECK(pthread_atfork(allocate_in_handler, allocate_in_handler, allocate_in_handler) == 0);
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    fork_and(nothing_more);
+    CHECK(handlers == 2);
+    worker_run(&worker, use_and_free, NULL);
+    worker_stop(&worker);
+}
+
+static void count_bytes(void)
+{
+    int64_t before = caller->granted - caller->view.budget;
+    hak_free(hak_malloc(SIZE));
+    CHECK(caller->granted - caller->view.budget == before + SIZE);
+}
+
+static void budget_survives(void)
+{
+    struct worker worker;
+    caller = heap_own();
+    fill(NULL);
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    int64_t before = vanished->granted - vanished->view.budget;
+    for (int i = 0; i < 5; i++)
+        fork_and(count_bytes);
+    CHECK(vanished->granted - vanished->view.budget == before);
+    worker_stop(&worker);
+}
+
+static void fork_again(void)
+{
+    fork_and(use);
+    use();
+}
+
+static void children_may_fork(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    fork_and(fork_again);
+    worker_stop(&worker);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(child_inherits_heaps),
+        UNIT_TEST(child_inherits_frozen_heaps),
+        UNIT_TEST(child_keeps_its_own_frozen_heap),
+        UNIT_TEST(heap_of_a_busy_door_is_quarantined),
+        UNIT_TEST(other_handlers_may_allocate),
+        UNIT_TEST(budget_survives),
+        UNIT_TEST(children_may_fork),
+    };
+    return cmocka_run_group_tests_name("heap_fork", tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* heap/heartbeat.h: requested bytes are exact, and what a beat does. */
+#include "unit.h"
+
+#include <errno.h>
+
+#include "config/policy.h"
+#include "fake_os.h"
+#include "heap/events.h"
+#include "heap/heartbeat.h"
+#include "heap/magazine.h"
+#include "heap/mail.h"
+#include "heaps.h"
+#include "large/bigcache.h"
+#include "random.h"
+#include "scale.h"
+
+enum { BEAT = 1 << 16, CLASS = 4, SIZE = 64 };
+
+static size_t beats;
+
+static void count_beat(struct heap *heap)
+{
+    CHECK(heap->view.budget >= 0);
+    CHECK(heap->in_door == 1);
+    beats++;
+}
+
+static int64_t requested(const struct heap *heap)
+{
+    return heap->granted - heap->view.budget;
+}
+
+/* Requests `bytes` in small blocks. */
+static void request(size_t bytes)
+{
+    for (size_t done = 0; done < bytes; done += 1024)
+        hak_free(hak_malloc(1024));
+}
+
+static void requested_bytes_are_exact(void)
+{
+    uint64_t seed = 13;
+    struct heap *heap = heap_own();
+    policy.heartbeat_bytes = BEAT;
+    int64_t wanted = requested(heap);
+    CHECK(wanted == 1);
+    for (size_t i = 0; i < scaled_work(300000); i++) {
+        size_t bytes = random_below(&seed, random_below(&seed, 100) == 0 ? 400000 : 2000);
+        void *block = hak_malloc(bytes);
+        CHECK(block != NULL);
+        wanted += (int64_t)bytes;
+        CHECK(requested(heap) == wanted);
+        hak_free(block);
+        CHECK(requested(heap) == wanted);
+    }
+    CHECK(hak_calloc(10, 100) != NULL);
+    CHECK(requested(heap) == wanted + 1000);
+}
+
+static void empty_blocks_cost_nothing(void)
+{
+    struct heap *heap = heap_own();
+    int64_t before = requested(heap);
+    for (int i = 0; i < 1000; i++)
+        hak_free(hak_malloc(0));
+    CHECK(requested(heap) == before);
+}
+
+static void impossible_requests_do_no_harm(void)
+{
+    struct heap *heap = heap_own();
+    for (volatile size_t less = 0; less < 8; less++) {
+        errno = 0;
+        CHECK(hak_malloc(PTRDIFF_MAX - less) == NULL);
+        CHECK(errno == ENOMEM);
+        CHECK(hak_malloc(SIZE_MAX - less) == NULL);
+    }
+    CHECK(heap->view.budget >= 0);
+    CHECK(heap->granted >= heap->view.budget);
+    hak_free(hak_malloc(SIZE));
+}
+
+static void beats_come_by_bytes(void)
+{
+    heap_own();
+    policy.heartbeat_bytes = BEAT;
+    request((size_t)8 << 20); /* uses up what was granted before */
+    heap_events.heartbeat = count_beat;
+    request((size_t)100 * BEAT);
+    CHECK(beats >= 99 && beats <= 101);
+    beats = 0;
+    hak_free(hak_malloc((size_t)50 * BEAT));
+    CHECK(beats == 1);
+}
+
+static void beat_posts_and_collects_mail(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    void *theirs = magazine_pop(other, CLASS);
+    void *ours = hak_malloc(SIZE);
+    hak_free(theirs);
+    CHECK(!mail_waits(other));
+    CHECK(mail_send_now(own, ours));
+    heartbeat(own);
+    CHECK(mail_waits(other));
+    CHECK(!mail_waits(own));
+    CHECK(magazine_is_top(own, CLASS, ours));
+}
+
+static void idle_magazines_are_emptied(void)
+{
+    struct heap *heap = heap_own();
+    void *blocks[100];
+    for (int i = 0; i < 100; i++)
+        blocks[i] = hak_malloc(SIZE);
+    for (int i = 0; i < 100; i++)
+        hak_free(blocks[i]);
+    CHECK(magazine_count(heap, CLASS) > 0);
+    for (int i = 0; i < 2 * SIZE_CLASSES; i++)
+        heartbeat(heap);
+    CHECK(magazine_count(heap, CLASS) == 0);
+}
+
+static void leave_a_duplicate(uintptr_t unused)
+{
+    struct heap *heap = heap_own();
+    (void)unused;
+    void *first = hak_malloc(SIZE);
+    void *second = hak_malloc(SIZE);
+    hak_free(first);
+    hak_free(second);
+    hak_free(first);
+    for (int i = 0; i < SIZE_CLASSES; i++)
+        heartbeat(heap);
+}
+
+static void beats_audit(void)
+{
+    CHECK_DIES(leave_a_duplicate, 0, "hakmem: fatal: double free of 0x[0-9a-f]+ \\(class 64 B, thread [0-9]+\\)");
+}
+
+static void old_memory_goes_back(void)
+{
+    struct heap *heap = heap_own();
+    fake_clock_set(100000);
+    heartbeat(heap);
+    hak_free(hak_malloc(8 << 20));
+    CHECK(bigcache_bytes() == 8 << 20);
+    fake_clock_set(100000 + policy.bigcache_ms);
+    heartbeat(heap);
+    CHECK(bigcache_bytes() == 8 << 20);
+    uint64_t evicted = 100000 + 2 * policy.bigcache_ms;
+    fake_clock_set(evicted);
+    heartbeat(heap);
+    CHECK(bigcache_bytes() == 0);
+    struct span_stats stats;
+    span_stats(&stats);
+    CHECK(stats.dirty_bytes >= 8 << 20);
+    fake_clock_set(evicted + 2 * policy.purge_ms);
+    heartbeat(heap);
+    span_stats(&stats);
+    CHECK(stats.dirty_bytes == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(requested_bytes_are_exact),
+        UNIT_TEST(empty_blocks_cost_nothing),
+        UNIT_TEST(impossible_requests_do_no_harm),
+        UNIT_TEST(beats_come_by_bytes),
+        UNIT_TEST(beat_posts_and_collects_mail),
+        UNIT_TEST(idle_magazines_are_emptied),
+        UNIT_TEST(beats_audit),
+        UNIT_TEST(old_memory_goes_back),
+    };
+    return cmocka_run_group_tests_name("heartbeat", tests, NULL, NULL);
+}

@@ -1,0 +1,456 @@
+/* large/large.h and large/bigcache.h: a model with contents, the cache's rules, moving, refusals, verdicts. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "arena/arena.h"
+#include "config/policy.h"
+#include "fake_os.h"
+#include "large/bigcache.h"
+#include "large/large.h"
+#include "random.h"
+#include "scale.h"
+#include "span/span.h"
+
+enum { BLOCKS = 40, STEPS = 20000 };
+
+struct block {
+    char *at;
+    size_t bytes; /* as asked for */
+    uint64_t mark;
+};
+
+static struct block blocks[BLOCKS];
+static uint64_t seed = 8;
+
+static void init(void)
+{
+    size_class_init();
+    CHECK(arena_init());
+}
+
+static char *alloc(size_t bytes)
+{
+    bool zero;
+    char *at = large_alloc(bytes, 1, &zero);
+    CHECK(at != NULL);
+    return at;
+}
+
+static void release(char *at)
+{
+    CHECK(large_free(at) == LARGE_FINE);
+}
+
+/* One word a page and one at the end: all words are `mark` plus their offset. */
+static void write_words(char *at, size_t from, size_t bytes, uint64_t mark)
+{
+    for (size_t offset = align_up(from, 4096); offset + 8 <= bytes; offset += 4096)
+        memcpy(at + offset, &(uint64_t){mark + offset}, 8);
+}
+
+static void check_words(const char *at, size_t bytes, uint64_t mark)
+{
+    for (size_t offset = 0; offset + 8 <= bytes; offset += 4096)
+        CHECK(memcmp(at + offset, &(uint64_t){mark + offset}, 8) == 0);
+}
+
+static void check_zero(const char *at, size_t bytes)
+{
+    for (size_t offset = 0; offset < bytes; offset += 4096)
+        CHECK(at[offset] == 0);
+    CHECK(at[bytes - 1] == 0);
+}
+
+static size_t random_bytes(void)
+{
+    size_t most = (size_t)1 << (16 + random_below(&seed, 7));
+    return SMALL_MAX + 1 + random_below(&seed, most);
+}
+
+static void model_alloc(struct block *block)
+{
+    size_t align = random_below(&seed, 4) == 0 ? (size_t)1 << (12 + random_below(&seed, 11)) : 1;
+    bool zero = false;
+    block->bytes = random_bytes();
+    block->mark = random_next(&seed);
+    block->at = large_alloc(block->bytes, align, &zero);
+    CHECK(block->at != NULL);
+    CHECK((uintptr_t)block->at % max_size(align, UNIT_SIZE) == 0);
+    struct large *record = large_find(block->at);
+    CHECK(record != NULL && record->bytes >= block->bytes && record->bytes < block->bytes + 4096 + 1);
+    if (zero)
+        check_zero(block->at, record->bytes);
+    write_words(block->at, 0, block->bytes, block->mark);
+}
+
+static void model_resize(struct block *block)
+{
+    size_t bytes = random_bytes();
+    size_t kept = min_size(bytes, block->bytes);
+    struct large *record = large_find(block->at);
+    CHECK(record != NULL);
+    if (random_below(&seed, 4) == 0)
+        fake_os_refuse(FAKE_MOVE | FAKE_REFILL_HOLE | FAKE_RENEW, 1 + random_below(&seed, 2), 1);
+    char *at = large_resize(record, bytes);
+    fake_os_obey();
+    if (at == NULL) {
+        CHECK(large_find(block->at) == record);
+        check_words(block->at, block->bytes, block->mark);
+        return;
+    }
+    CHECK(large_find(at) == record);
+    CHECK(at == block->at || large_find(block->at) == NULL);
+    CHECK(record->bytes >= bytes);
+    check_words(at, kept, block->mark);
+    write_words(at, kept, bytes, block->mark);
+    block->at = at;
+    block->bytes = bytes;
+}
+
+static void model_free(struct block *block)
+{
+    check_words(block->at, block->bytes, block->mark);
+    CHECK(large_free(block->at) == LARGE_FINE);
+    CHECK(large_find(block->at) == NULL);
+    block->at = NULL;
+}
+
+static void check_model_stats(void)
+{
+    struct large_stats stats;
+    size_t live = 0;
+    size_t bytes = 0;
+    for (int i = 0; i < BLOCKS; i++) {
+        if (blocks[i].at == NULL)
+            continue;
+        live++;
+        bytes += large_find(blocks[i].at)->bytes;
+    }
+    large_stats(&stats);
+    CHECK(stats.live_blocks == live);
+    CHECK(stats.live_bytes == bytes);
+    CHECK(bigcache_bytes() <= policy.bigcache_bytes);
+}
+
+static void follows_a_model(void)
+{
+    init();
+    policy.bigcache_bytes = 16 * MIB;
+    size_t steps = scaled_work(STEPS);
+    for (size_t step = 0; step < steps; step++) {
+        struct block *block = &blocks[random_below(&seed, BLOCKS)];
+        if (block->at == NULL)
+            model_alloc(block);
+        else if (random_below(&seed, 2) == 0)
+            model_resize(block);
+        else
+            model_free(block);
+        if (step % 64 == 0)
+            check_model_stats();
+        if (step % 1000 == 0)
+            span_purge_all();
+    }
+}
+
+static void everything_goes_back(void)
+{
+    init();
+    char *held[20];
+    for (int i = 0; i < 20; i++)
+        held[i] = alloc((size_t)(i + 1) * 100000);
+    for (int i = 0; i < 20; i++)
+        release(held[i]);
+    large_evict_before(UINT64_MAX);
+    CHECK(bigcache_bytes() == 0);
+    struct span_stats stats;
+    span_stats(&stats);
+    CHECK(stats.used_bytes == 0);
+}
+
+static void aligns_as_asked(void)
+{
+    init();
+    size_t most = HAK_SANITIZED ? 64 * MIB : 4 * GIB;
+    for (size_t align = 1; align <= most; align *= 2) {
+        for (size_t bytes = 1; bytes <= 3 * MIB; bytes += MIB) {
+            bool zero;
+            char *at = large_alloc(bytes, align, &zero);
+            CHECK(at != NULL);
+            CHECK((uintptr_t)at % align == 0);
+            at[0] = at[bytes - 1] = 1;
+        }
+    }
+}
+
+static void impossible_sizes_are_null(void)
+{
+    init();
+    bool zero;
+    CHECK(large_alloc(PTRDIFF_MAX, 1, &zero) == NULL);
+    CHECK(large_alloc((size_t)1 << 60, 1, &zero) == NULL);
+    CHECK(large_alloc(1, (size_t)1 << 60, &zero) == NULL);
+    CHECK(large_alloc(1, (size_t)1 << 61, &zero) == NULL);
+    char *at = alloc(100000);
+    CHECK(large_resize(large_find(at), PTRDIFF_MAX) == NULL);
+    CHECK(large_find(at) != NULL);
+}
+
+static void cache_serves_sizes_within_a_quarter(void)
+{
+    init();
+    static const struct {
+        size_t cached, wanted;
+        bool fits;
+    } cases[] = {{10, 8, true}, {10, 10, true}, {10, 7, false}, {10, 11, false}, {40, 32, true}, {40, 30, false},
+                 {160, 128, true}, {160, 120, false}, {160, 176, false}, {5, 4, true}, {4, 3, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *at = alloc(cases[i].cached * UNIT_SIZE);
+        release(at);
+        CHECK(bigcache_bytes() == cases[i].cached * UNIT_SIZE);
+        char *other = alloc(cases[i].wanted * UNIT_SIZE);
+        CHECK((other == at) == cases[i].fits);
+        CHECK(bigcache_bytes() == (cases[i].fits ? 0 : cases[i].cached * UNIT_SIZE));
+        release(other);
+        large_evict_before(UINT64_MAX);
+    }
+}
+
+static void cache_gives_the_latest_first(void)
+{
+    init();
+    char *first = alloc(MIB);
+    char *second = alloc(MIB);
+    release(first);
+    release(second);
+    bool zero = true;
+    CHECK(large_alloc(MIB, 1, &zero) == second);
+    CHECK(!zero);
+    CHECK(alloc(MIB) == first);
+}
+
+static void cache_keeps_its_budget(void)
+{
+    init();
+    policy.bigcache_bytes = 4 * MIB;
+    char *held[10];
+    for (int i = 0; i < 10; i++)
+        held[i] = alloc(MIB);
+    char *huge = alloc(5 * MIB);
+    for (int i = 0; i < 10; i++) {
+        release(held[i]);
+        CHECK(bigcache_bytes() == min_size((size_t)(i + 1) * MIB, 4 * MIB));
+    }
+    release(huge);
+    CHECK(bigcache_bytes() == 4 * MIB);
+    CHECK(arena_tag(huge) == TAG_LARGE_GONE);
+    CHECK(arena_tag(held[5]) == TAG_LARGE_GONE);
+    CHECK(arena_tag(held[6]) == TAG_LARGE_KEPT);
+    policy.bigcache_bytes = 0;
+    large_evict_before(0);
+    CHECK(bigcache_bytes() == 0);
+}
+
+static void cache_forgets_by_age(void)
+{
+    init();
+    char *old = alloc(MIB);
+    char *young = alloc(2 * MIB);
+    fake_clock_set(1000);
+    release(old);
+    fake_clock_set(2000);
+    release(young);
+    large_evict_before(1000);
+    CHECK(bigcache_bytes() == 3 * MIB);
+    large_evict_before(1001);
+    CHECK(bigcache_bytes() == 2 * MIB);
+    large_evict_before(2000);
+    CHECK(bigcache_bytes() == 2 * MIB);
+    large_evict_before(2001);
+    CHECK(bigcache_bytes() == 0);
+}
+
+static void faults_get_verdicts(void)
+{
+    init();
+    char *at = alloc(MIB);
+    CHECK(large_free(at + 8) == LARGE_NOT_A_BLOCK);
+    CHECK(large_free(at + UNIT_SIZE - 8) == LARGE_NOT_A_BLOCK);
+    CHECK(large_find(at + 8) == NULL);
+    CHECK(large_find(at + UNIT_SIZE) == NULL);
+    CHECK(arena_tag(at + UNIT_SIZE) == TAG_NONE);
+    CHECK(large_free(at) == LARGE_FINE);
+    CHECK(arena_tag(at) == TAG_LARGE_KEPT);
+    CHECK(large_free(at) == LARGE_DOUBLE_FREE);
+    CHECK(large_find(at) == NULL);
+}
+
+static void shrinks_and_grows_in_place(void)
+{
+    init();
+    char *at = alloc(MIB);
+    write_words(at, 0, MIB, 5);
+    struct large *block = large_find(at);
+    CHECK(large_resize(block, 600000) == at);
+    CHECK(block->bytes == align_up(600000, 4096));
+    CHECK(large_resize(block, MIB) == at);
+    check_words(at, 600000, 5);
+    CHECK(fake_os_made(FAKE_MOVE) == 0);
+}
+
+/* A block of a MiB with a neighbour, so that it cannot grow in place. */
+static char *cornered_block(uint64_t mark)
+{
+    char *at = alloc(MIB);
+    bool zero = false;
+    while (span_extend(at + MIB, 1, &zero))
+        ;
+    write_words(at, 0, MIB, mark);
+    return at;
+}
+
+static void moves_pages(void)
+{
+    init();
+    char *at = cornered_block(6);
+    struct large *block = large_find(at);
+    char *moved = large_resize(block, 8 * MIB);
+    CHECK(moved != NULL && moved != at);
+    CHECK(fake_os_made(FAKE_MOVE) == 1);
+    CHECK(large_find(at) == NULL);
+    CHECK(large_find(moved) == block);
+    check_words(moved, MIB, 6);
+    check_zero(moved + MIB, 7 * MIB);
+    write_words(moved, MIB, 8 * MIB, 6);
+    /* Again, from a mapping of its own. */
+    char *again = large_resize(block, 30 * MIB);
+    CHECK(again != NULL);
+    check_words(again, 8 * MIB, 6);
+    CHECK(large_resize(block, 300000) == again);
+    check_words(again, 300000, 6);
+    release(again);
+    large_evict_before(UINT64_MAX);
+    /* The holes are ordinary units. */
+    for (int i = 0; i < 10; i++) {
+        char *other = alloc(4 * MIB);
+        memset(other, 1, 4 * MIB);
+    }
+}
+
+static size_t used_bytes(void)
+{
+    struct span_stats stats;
+    span_stats(&stats);
+    return stats.used_bytes;
+}
+
+static void refused_move_changes_nothing(void)
+{
+    init();
+    char *at = cornered_block(7);
+    size_t before = used_bytes();
+    fake_os_refuse(FAKE_MOVE, 1, FAKE_EVERY);
+    CHECK(large_resize(large_find(at), 8 * MIB) == NULL);
+    CHECK(fake_os_refused() == 1);
+    fake_os_obey();
+    CHECK(used_bytes() == before);
+    CHECK(large_find(at) != NULL && large_find(at)->bytes == MIB);
+    check_words(at, MIB, 7);
+    char *moved = large_resize(large_find(at), 8 * MIB);
+    CHECK(moved != NULL);
+    check_words(moved, MIB, 7);
+}
+
+/* The hole that a moved block leaves cannot be filled: something foreign is there now. */
+static void lost_hole_is_never_used(void)
+{
+    init();
+    char *at = cornered_block(8);
+    fake_os_refuse(FAKE_REFILL_HOLE, 1, FAKE_EVERY);
+    char *moved = large_resize(large_find(at), 8 * MIB);
+    CHECK(moved != NULL && fake_os_refused() == 1);
+    fake_os_obey();
+    check_words(moved, MIB, 8);
+    for (int i = 0; i < 200; i++) {
+        char *other = alloc(MIB / 2);
+        CHECK(other + MIB / 2 <= at || other >= at + MIB);
+        memset(other, 1, MIB / 2);
+    }
+}
+
+static void refused_renewal_is_survived(void)
+{
+    init();
+    char *moved = large_resize(large_find(cornered_block(9)), 8 * MIB);
+    CHECK(moved != NULL);
+    write_words(moved, 0, 8 * MIB, 9);
+    fake_os_refuse(FAKE_RENEW, 1, FAKE_EVERY);
+    CHECK(large_resize(large_find(moved), 4 * MIB) == moved);
+    CHECK(fake_os_refused() == 1);
+    check_words(moved, 4 * MIB, 9);
+    release(moved);
+    large_evict_before(UINT64_MAX);
+    CHECK(fake_os_refused() == 2);
+    fake_os_obey();
+    for (int i = 0; i < 20; i++) {
+        bool zero = false;
+        char *other = large_alloc(MIB, 1, &zero);
+        CHECK(other != NULL);
+        if (zero)
+            check_zero(other, MIB);
+    }
+}
+
+/* The cache is given up before a request fails. */
+static void cache_is_given_up_for_memory(void)
+{
+    init();
+    release(alloc(8 * MIB));
+    CHECK(bigcache_bytes() == 8 * MIB);
+    fake_os_refuse(FAKE_RESERVE | FAKE_COMMIT, 1, FAKE_EVERY);
+    char *held[256];
+    int count = 0;
+    bool zero;
+    while (count < 256 && (held[count] = large_alloc(MIB, 1, &zero)) != NULL)
+        count++;
+    CHECK(count >= 7 && count < 256);
+    CHECK(bigcache_bytes() == 0);
+    fake_os_obey();
+    CHECK(alloc(MIB) != NULL);
+}
+
+static void refused_memory_is_null(void)
+{
+    init();
+    bool zero;
+    fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+    CHECK(large_alloc(100000, 1, &zero) == NULL);
+    fake_os_obey();
+    struct large_stats stats;
+    large_stats(&stats);
+    CHECK(stats.live_blocks == 0 && used_bytes() == 0);
+    alloc(100000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(follows_a_model),
+        UNIT_TEST(everything_goes_back),
+        UNIT_TEST(aligns_as_asked),
+        UNIT_TEST(impossible_sizes_are_null),
+        UNIT_TEST(cache_serves_sizes_within_a_quarter),
+        UNIT_TEST(cache_gives_the_latest_first),
+        UNIT_TEST(cache_keeps_its_budget),
+        UNIT_TEST(cache_forgets_by_age),
+        UNIT_TEST(faults_get_verdicts),
+        UNIT_TEST(shrinks_and_grows_in_place),
+        UNIT_TEST(moves_pages),
+        UNIT_TEST(refused_move_changes_nothing),
+        UNIT_TEST(lost_hole_is_never_used),
+        UNIT_TEST(refused_renewal_is_survived),
+        UNIT_TEST(cache_is_given_up_for_memory),
+        UNIT_TEST(refused_memory_is_null),
+    };
+    return cmocka_run_group_tests_name("large", tests, NULL, NULL);
+}

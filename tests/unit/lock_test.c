@@ -1,0 +1,139 @@
+/* base/lock.h: exclusion, ownership, trying, ranks. */
+#include "unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/lock.h"
+#include "scale.h"
+
+enum { THREADS = 8, ROUNDS = 100000 };
+
+static struct lock lock = LOCK_INITIALIZER(LOCK_SPAN);
+static struct lock lower = LOCK_INITIALIZER(LOCK_LIFE);
+static struct lock sibling = LOCK_INITIALIZER(LOCK_SPAN);
+static size_t counter;
+
+static void *count(void *unused)
+{
+    for (size_t i = 0; i < scaled_work(ROUNDS); i++) {
+        if (i % 8 != 0 || !lock_try(&lock))
+            lock_take(&lock);
+        CHECK(lock_is_mine(&lock));
+        counter++;
+        lock_drop(&lock);
+        CHECK(!lock_is_mine(&lock));
+    }
+    return unused;
+}
+
+static void excludes(void)
+{
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, count, NULL) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(counter == THREADS * scaled_work(ROUNDS));
+}
+
+static void *find_it_taken(void *unused)
+{
+    CHECK(!lock_try(&lock));
+    CHECK(!lock_is_mine(&lock));
+    return unused;
+}
+
+static void is_refused_to_others(void)
+{
+    pthread_t thread;
+    lock_take(&lock);
+    CHECK(pthread_create(&thread, NULL, find_it_taken, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    lock_drop(&lock);
+    CHECK(lock_try(&lock));
+    CHECK(lock_is_mine(&lock));
+    CHECK(!lock_try(&lock));
+    lock_drop(&lock);
+}
+
+static void *take_and_keep_errno(void *unused)
+{
+    errno = 77;
+    lock_take(&lock);
+    CHECK(errno == 77);
+    lock_drop(&lock);
+    CHECK(errno == 77);
+    return unused;
+}
+
+static void keeps_errno(void)
+{
+    pthread_t thread;
+    lock_take(&lock);
+    CHECK(pthread_create(&thread, NULL, take_and_keep_errno, NULL) == 0);
+    while (__atomic_load_n(&lock.word, __ATOMIC_RELAXED) != 2)
+        ; /* until the other waits in the kernel */
+    lock_drop(&lock);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void passes_who_holds_all(void)
+{
+    lock_take(&lock);
+    lock_pass_begin();
+    CHECK(lock_passes());
+    lock_take(&lock);
+    lock_drop(&lock);
+    lock_take(&lower);
+    CHECK(!lock_is_mine(&lower));
+    lock_drop(&lower);
+    lock_pass_end();
+    CHECK(!lock_passes());
+    CHECK(lock_is_mine(&lock));
+    lock_drop(&lock);
+}
+
+static void take_twice(uintptr_t unused)
+{
+    (void)unused;
+    lock_take_sibling(&lock);
+    lock_take_sibling(&lock);
+}
+
+static void take_out_of_order(uintptr_t unused)
+{
+    (void)unused;
+    lock_take(&lock);
+    lock_take(&lower);
+}
+
+static void drop_what_is_free(uintptr_t unused)
+{
+    (void)unused;
+    lock_drop(&lock);
+}
+
+static void ranks_are_checked(void)
+{
+    lock_take(&lower);
+    lock_take(&lock);
+    lock_take_sibling(&sibling);
+    lock_drop(&sibling);
+    lock_drop(&lock);
+    lock_drop(&lower);
+    if (!HAK_DEBUG)
+        return;
+    CHECK_DIES(take_twice, 0, "hakmem: fatal: internal: !lock_is_mine\\(lock\\), at .*lock.c:[0-9]+");
+    CHECK_DIES(take_out_of_order, 0, "hakmem: fatal: internal: ranks_held >> lock->rank == 0, at .*lock.c:[0-9]+");
+    CHECK_DIES(drop_what_is_free, 0, "hakmem: fatal: internal: lock_is_mine\\(lock\\), at .*lock.c:[0-9]+");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(excludes),    UNIT_TEST(is_refused_to_others), UNIT_TEST(keeps_errno),
+        UNIT_TEST(passes_who_holds_all), UNIT_TEST(ranks_are_checked),
+    };
+    return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
+}

@@ -1,0 +1,292 @@
+/* heap/magazine.h: order, capacity, flushing, the audit. */
+#include "unit.h"
+
+#include "arena/meta.h"
+#include "config/policy.h"
+#include "fake_os.h"
+#include "heap/magazine.h"
+#include "heap/shelf.h"
+#include "heaps.h"
+
+enum { CLASS = 4, SIZE = 64, BLOCKS = 2000 };
+
+static char *blocks[BLOCKS];
+
+static void alloc_all(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        blocks[i] = hak_malloc(SIZE);
+        CHECK(blocks[i] != NULL);
+    }
+}
+
+static void free_all(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hak_free(blocks[i]);
+}
+
+/* An empty magazine of a capacity that the test chooses. */
+static struct heap *heap_with_capacity(size_t capacity)
+{
+    struct heap *heap = heap_own();
+    magazine_widen(heap, CLASS, capacity);
+    magazine_flush(heap, CLASS, SIZE_MAX);
+    CHECK(magazine_count(heap, CLASS) == 0);
+    CHECK(heap->shelf[CLASS].capacity >= capacity);
+    return heap;
+}
+
+static void last_in_is_first_out(void)
+{
+    heap_with_capacity(100);
+    alloc_all(50);
+    free_all(50);
+    for (int i = 49; i >= 0; i--)
+        CHECK(hak_malloc(SIZE) == blocks[i]);
+}
+
+static void refills_come_ascending(void)
+{
+    heap_own();
+    alloc_all(BLOCKS / 2);
+    for (int i = 1; i < BLOCKS / 2; i++)
+        CHECK(blocks[i] > blocks[i - 1] || arena_span(blocks[i]) != arena_span(blocks[i - 1]));
+}
+
+static size_t capacity_bytes(const struct heap *heap)
+{
+    size_t bytes = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        bytes += (size_t)heap->shelf[class].capacity * size_classes[class].size;
+    return bytes;
+}
+
+static void capacity_grows_with_use(void)
+{
+    struct heap *heap = heap_own();
+    alloc_all(1);
+    unsigned first = heap->shelf[CLASS].capacity;
+    CHECK(first <= 16);
+    for (int round = 0; round < 100; round++) {
+        alloc_all(BLOCKS);
+        free_all(BLOCKS);
+        CHECK(heap->shelf[CLASS].capacity * SIZE <= policy.magazine_bytes);
+        CHECK(heap->capacity_bytes == capacity_bytes(heap));
+    }
+    CHECK(heap->shelf[CLASS].capacity == 512);
+}
+
+static void capacity_keeps_to_the_policy(void)
+{
+    CHECK(policy_set_mode("minimal"));
+    struct heap *heap = heap_own();
+    for (int round = 0; round < 100; round++) {
+        alloc_all(BLOCKS);
+        free_all(BLOCKS);
+    }
+    CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes / SIZE);
+    magazine_widen(heap, CLASS, SIZE_MAX);
+    CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes / SIZE);
+}
+
+static void thread_keeps_its_budget(void)
+{
+    policy.thread_cache_bytes = 300 << 10;
+    struct heap *heap = heap_own();
+    size_t first = 0; /* bytes of all magazines as they are made */
+    for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
+        hak_free(hak_malloc(size_classes[class].size));
+        first += heap->shelf[class].capacity * size_classes[class].size;
+    }
+    CHECK(heap->capacity_bytes == first);
+    for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
+        for (int round = 0; round < 20; round++) {
+            for (size_t i = 0; i < 100; i++)
+                blocks[i] = hak_malloc(size_classes[class].size);
+            free_all(100);
+        }
+        CHECK(heap->capacity_bytes == capacity_bytes(heap));
+        CHECK(heap->capacity_bytes <= max_size(first, policy.thread_cache_bytes));
+    }
+}
+
+static void trim_empties_and_narrows(void)
+{
+    struct heap *heap = heap_with_capacity(64);
+    unsigned capacity = heap->shelf[CLASS].capacity;
+    alloc_all(60);
+    free_all(60);
+    CHECK(magazine_count(heap, CLASS) >= 60);
+    for (unsigned wanted = capacity / 2; wanted >= 2; wanted /= 2) {
+        magazine_trim(heap, CLASS);
+        CHECK(magazine_count(heap, CLASS) == 0);
+        CHECK(heap->shelf[CLASS].capacity == wanted);
+    }
+    magazine_trim(heap, CLASS);
+    CHECK(heap->shelf[CLASS].capacity == 2);
+    CHECK(heap->shelf[CLASS].blocks_out == 0);
+    CHECK(heap->capacity_bytes == capacity_bytes(heap));
+    alloc_all(100);
+}
+
+static void oldest_are_flushed_first(void)
+{
+    struct heap *heap = heap_with_capacity(40);
+    alloc_all(40);
+    magazine_flush(heap, CLASS, SIZE_MAX);
+    free_all(40);
+    CHECK(magazine_count(heap, CLASS) == 40);
+    magazine_flush(heap, CLASS, 15);
+    CHECK(magazine_count(heap, CLASS) == 25);
+    for (int i = 39; i >= 15; i--)
+        CHECK(magazine_pop(heap, CLASS) == blocks[i]);
+    CHECK(magazine_count(heap, CLASS) == 0);
+    magazine_flush(heap, CLASS, 1);
+}
+
+static void full_magazine_gives_back_half(void)
+{
+    struct heap *heap = heap_with_capacity(32);
+    alloc_all(200);
+    magazine_flush(heap, CLASS, SIZE_MAX);
+    unsigned capacity = heap->shelf[CLASS].capacity;
+    CHECK(capacity < 200);
+    heap->shelf[CLASS].last_event = 0; /* as if the door had not been here: no growth */
+    for (unsigned i = 0; i < capacity; i++)
+        hak_free(blocks[i]);
+    CHECK(magazine_count(heap, CLASS) == capacity);
+    hak_free(blocks[capacity]);
+    CHECK(heap->shelf[CLASS].capacity == capacity);
+    CHECK(magazine_count(heap, CLASS) == capacity - capacity / 2 + 1);
+    CHECK(hak_malloc(SIZE) == blocks[capacity]);
+    CHECK(hak_malloc(SIZE) == blocks[capacity - 1]);
+}
+
+static void keeps_only_what_fits(void)
+{
+    struct heap *heap = heap_with_capacity(16);
+    unsigned capacity = heap->shelf[CLASS].capacity;
+    alloc_all(capacity + 1);
+    magazine_flush(heap, CLASS, SIZE_MAX);
+    for (unsigned i = 0; i < capacity; i++)
+        CHECK(magazine_keep(heap, CLASS, blocks[i]));
+    CHECK(!magazine_keep(heap, CLASS, blocks[capacity]));
+    CHECK(magazine_is_top(heap, CLASS, blocks[capacity - 1]));
+    CHECK(!magazine_is_top(heap, CLASS, blocks[0]));
+    CHECK(!magazine_is_top(heap, CLASS, NULL));
+    CHECK(!magazine_keep(heap, CLASS + 1, hak_malloc(SIZE))); /* never used: it has no slots */
+}
+
+static void holes_are_closed(void)
+{
+    struct heap *heap = heap_with_capacity(32);
+    alloc_all(30);
+    magazine_flush(heap, CLASS, SIZE_MAX);
+    free_all(30);
+    for (int i = 0; i < 29; i++)
+        if (i % 3 != 0)
+            heap->shelf[CLASS].slots[1 + i] = NULL;
+    magazine_compact(heap);
+    CHECK(magazine_count(heap, CLASS) == 11);
+    CHECK(hak_malloc(SIZE) == blocks[29]);
+    for (int i = 27; i >= 0; i -= 3)
+        CHECK(hak_malloc(SIZE) == blocks[i]);
+}
+
+static void audit_finds_nothing_wrong(void)
+{
+    struct heap *heap = heap_with_capacity(64);
+    alloc_all(60);
+    free_all(60);
+    size_t count = magazine_count(heap, CLASS);
+    unsigned out = heap->shelf[CLASS].blocks_out;
+    size_t room = shelf_room(heap, CLASS);
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        magazine_audit(heap, class);
+    CHECK(magazine_count(heap, CLASS) == count);
+    CHECK(heap->shelf[CLASS].blocks_out == out);
+    CHECK(shelf_room(heap, CLASS) == room);
+    for (int i = 59; i >= 0; i--)
+        CHECK(hak_malloc(SIZE) == blocks[i]);
+}
+
+enum fault { TWICE, INSIDE };
+
+static void audit_a_fault(uintptr_t fault)
+{
+    struct heap *heap = heap_with_capacity(64);
+    alloc_all(10);
+    free_all(9);
+    hak_free(fault == TWICE ? blocks[3] : blocks[9] + 8);
+    magazine_audit(heap, CLASS);
+}
+
+static void flush_a_fault(uintptr_t fault)
+{
+    struct heap *heap = heap_with_capacity(64);
+    alloc_all(10);
+    free_all(9);
+    hak_free(fault == TWICE ? blocks[3] : blocks[9] + 8);
+    magazine_flush_all(heap);
+}
+
+static void free_twice_at_once(uintptr_t unused)
+{
+    (void)unused;
+    heap_with_capacity(64);
+    alloc_all(1);
+    hak_free(blocks[0]);
+    hak_free(blocks[0]);
+}
+
+static void faults_end_the_process(void)
+{
+    static const char twice[] = "hakmem: fatal: double free of 0x[0-9a-f]+ \\(class 64 B, thread [0-9]+\\)";
+    static const char inside[] = "hakmem: fatal: invalid free of 0x[0-9a-f]+ \\(class 64 B, thread [0-9]+\\)";
+    CHECK_DIES(audit_a_fault, TWICE, twice);
+    CHECK_DIES(audit_a_fault, INSIDE, inside);
+    CHECK_DIES(flush_a_fault, TWICE, twice);
+    CHECK_DIES(flush_a_fault, INSIDE, inside);
+    CHECK_DIES(free_twice_at_once, 0, twice);
+}
+
+static void works_without_memory_for_slots(void)
+{
+    struct heap *heap = heap_own();
+    CHECK(shelf_prepare(heap, CLASS + 1));
+    fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+    while (meta_alloc(64) != NULL)
+        ;
+    char *first = hak_malloc(SIZE + 16);
+    char *second = hak_malloc(SIZE + 16);
+    CHECK(first != NULL && second > first);
+    CHECK(heap->shelf[CLASS + 1].slots == NULL);
+    hak_free(first);
+    CHECK(hak_malloc(SIZE + 16) == first);
+    fake_os_obey();
+    hak_free(first);
+    hak_free(second);
+    CHECK(hak_malloc(SIZE + 16) != NULL);
+    CHECK(heap->shelf[CLASS + 1].slots != NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(last_in_is_first_out),
+        UNIT_TEST(refills_come_ascending),
+        UNIT_TEST(capacity_grows_with_use),
+        UNIT_TEST(capacity_keeps_to_the_policy),
+        UNIT_TEST(thread_keeps_its_budget),
+        UNIT_TEST(trim_empties_and_narrows),
+        UNIT_TEST(oldest_are_flushed_first),
+        UNIT_TEST(full_magazine_gives_back_half),
+        UNIT_TEST(keeps_only_what_fits),
+        UNIT_TEST(holes_are_closed),
+        UNIT_TEST(audit_finds_nothing_wrong),
+        UNIT_TEST(faults_end_the_process),
+        UNIT_TEST(works_without_memory_for_slots),
+    };
+    return cmocka_run_group_tests_name("magazine", tests, NULL, NULL);
+}

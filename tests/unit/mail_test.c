@@ -1,0 +1,267 @@
+/* heap/mail.h: blocks of other heaps arrive, in order to be used again, wherever they have moved. */
+#include "unit.h"
+
+#include "arena/meta.h"
+#include "fake_os.h"
+#include "heap/magazine.h"
+#include "heap/mail.h"
+#include "heap/shelf.h"
+#include "heaps.h"
+#include "worker.h"
+
+enum { CLASS = 4, SIZE = 64, BLOCKS = 500, LETTER = 62 };
+
+static void *blocks[BLOCKS];
+
+static void pop_all(struct heap *heap, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        blocks[i] = magazine_pop(heap, CLASS);
+        CHECK(blocks[i] != NULL && heap_of(blocks[i]) == heap);
+    }
+    magazine_flush_all(heap);
+    CHECK(heap->shelf[CLASS].blocks_out == count);
+}
+
+static void blocks_arrive(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    pop_all(other, 10);
+    for (int i = 0; i < 10; i++)
+        hak_free(blocks[i]);
+    CHECK(!mail_waits(other));
+    mail_post_all(own);
+    CHECK(mail_waits(other));
+    mail_collect(other, true);
+    CHECK(!mail_waits(other));
+    CHECK(magazine_count(other, CLASS) == 10);
+    for (int i = 9; i >= 0; i--)
+        CHECK(magazine_pop(other, CLASS) == blocks[i]);
+}
+
+static void blocks_arrive_in_slabs(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    pop_all(other, BLOCKS);
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+    mail_post_all(own);
+    mail_collect(other, false);
+    CHECK(magazine_count(other, CLASS) == 0);
+    CHECK(other->shelf[CLASS].blocks_out == 0);
+}
+
+/* What does not fit the magazines goes to slabs. */
+static void full_magazines_overflow_to_slabs(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    pop_all(other, BLOCKS);
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+    mail_post_all(own);
+    mail_collect(other, true);
+    CHECK(magazine_count(other, CLASS) == other->shelf[CLASS].capacity);
+    CHECK(other->shelf[CLASS].blocks_out == other->shelf[CLASS].capacity);
+}
+
+static void full_letters_are_posted(void)
+{
+    struct view *word;
+    heap_own();
+    struct heap *other = heap_other(&word);
+    pop_all(other, LETTER);
+    for (int i = 0; i < LETTER; i++) {
+        CHECK(!mail_waits(other));
+        hak_free(blocks[i]);
+    }
+    CHECK(mail_waits(other));
+}
+
+static void outboxes_hold_few_bytes(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    const unsigned class = SIZE_CLASSES_FIXED - 1;
+    for (int i = 0; i < 3; i++)
+        blocks[i] = magazine_pop(other, class);
+    hak_free(blocks[0]);
+    hak_free(blocks[1]);
+    CHECK(!mail_waits(other));
+    CHECK(own->outbox_bytes == 2 * SMALL_MAX);
+    hak_free(blocks[2]);
+    CHECK(mail_waits(other));
+    CHECK(own->outbox_bytes == 0);
+}
+
+/* More destinations than outboxes, and letters that are reused many times. */
+static void many_heaps_get_their_own(void)
+{
+    enum { HEAPS = 40, ROUNDS = 50 };
+    static struct view *words[HEAPS];
+    struct heap *heaps[HEAPS];
+    struct heap *own = heap_own();
+    for (int i = 0; i < HEAPS; i++)
+        heaps[i] = heap_other(&words[i]);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < HEAPS; i++)
+            for (int j = 0; j < 5; j++)
+                blocks[5 * i + j] = magazine_pop(heaps[i], CLASS);
+        for (int j = 0; j < 5; j++)
+            for (int i = 0; i < HEAPS; i++)
+                hak_free(blocks[5 * i + j]);
+        mail_post_all(own);
+        for (int i = 0; i < HEAPS; i++) {
+            mail_collect(heaps[i], false);
+            magazine_flush_all(heaps[i]);
+            CHECK(heaps[i]->shelf[CLASS].blocks_out == 0);
+        }
+    }
+}
+
+/* The slab changes owners while a letter with its blocks is on the way. */
+static void adopted_blocks_are_forwarded(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    struct view *third_word;
+    struct heap *third = heap_other(&third_word);
+    pop_all(other, 20);
+    for (int i = 0; i < 20; i++)
+        hak_free(blocks[i]);
+    mail_post_all(own);
+    struct slab *slab = shelf_part_with(other, CLASS);
+    CHECK(slab != NULL);
+    shelf_adopt(third, slab);
+    mail_collect(other, true);
+    CHECK(!mail_waits(third));
+    mail_post_all(other);
+    CHECK(mail_waits(third));
+    mail_collect(third, false);
+    CHECK(third->shelf[CLASS].blocks_out == 0);
+}
+
+/* The same for blocks in a magazine. */
+static void adopted_blocks_leave_magazines(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    magazine_widen(other, CLASS, 100);
+    pop_all(other, 20);
+    for (int i = 0; i < 20; i++)
+        magazine_push(other, CLASS, blocks[i]);
+    struct slab *slab = shelf_part_with(other, CLASS);
+    shelf_adopt(own, slab);
+    magazine_audit(other, CLASS);
+    magazine_flush_all(other);
+    mail_post_all(other);
+    mail_collect(own, false);
+    CHECK(own->shelf[CLASS].blocks_out == 0);
+}
+
+static void one_block_goes_at_once(void)
+{
+    struct view *word;
+    heap_own();
+    struct heap *other = heap_other(&word);
+    pop_all(other, 1);
+    CHECK(mail_send_now(other, blocks[0]));
+    mail_collect(other, false);
+    CHECK(other->shelf[CLASS].blocks_out == 0);
+}
+
+static void without_memory_the_sender_keeps_blocks(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    pop_all(other, 3);
+    hak_free(hak_malloc(SIZE));
+    magazine_flush(own, CLASS, SIZE_MAX);
+    fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+    while (meta_alloc(64) != NULL)
+        ;
+    CHECK(!mail_send_now(other, blocks[2]));
+    hak_free(blocks[0]);
+    hak_free(blocks[1]);
+    fake_os_obey();
+    CHECK(magazine_count(own, CLASS) == 2);
+    CHECK(hak_malloc(SIZE) == blocks[1]);
+    CHECK(hak_malloc(SIZE) == blocks[0]);
+    hak_free(blocks[0]);
+    hak_free(blocks[1]);
+    hak_free(blocks[2]);
+    mail_post_all(own);
+    mail_collect(other, false);
+    CHECK(other->shelf[CLASS].blocks_out == 0);
+}
+
+static void send_a_fault(uintptr_t offset)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    pop_all(other, 2);
+    hak_free((char *)blocks[0] + offset);
+    if (offset == 0)
+        hak_free(blocks[0]);
+    mail_post_all(own);
+    mail_collect(other, false);
+}
+
+static void faults_end_the_process(void)
+{
+    CHECK_DIES(send_a_fault, 0, "hakmem: fatal: double free of 0x[0-9a-f]+ \\(class 64 B, thread [0-9]+\\)");
+    CHECK_DIES(send_a_fault, 8, "hakmem: fatal: invalid free of 0x[0-9a-f]+ \\(class 64 B, thread [0-9]+\\)");
+}
+
+static void free_all(void *count)
+{
+    for (size_t i = 0; i < *(size_t *)count; i++)
+        hak_free(blocks[i]);
+}
+
+/* With a real thread on the other side, which ends: its outboxes are posted by then. */
+static void exit_posts_everything(void)
+{
+    struct worker worker;
+    struct heap *own = heap_own();
+    size_t count = 100;
+    for (size_t i = 0; i < count; i++)
+        blocks[i] = hak_malloc(SIZE);
+    magazine_flush_all(own);
+    CHECK(own->shelf[CLASS].blocks_out == count);
+    worker_start(&worker);
+    worker_run(&worker, free_all, &count);
+    CHECK(mail_waits(own));
+    worker_stop(&worker);
+    mail_collect(own, false);
+    CHECK(own->shelf[CLASS].blocks_out == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(blocks_arrive),
+        UNIT_TEST(blocks_arrive_in_slabs),
+        UNIT_TEST(full_magazines_overflow_to_slabs),
+        UNIT_TEST(full_letters_are_posted),
+        UNIT_TEST(outboxes_hold_few_bytes),
+        UNIT_TEST(many_heaps_get_their_own),
+        UNIT_TEST(adopted_blocks_are_forwarded),
+        UNIT_TEST(adopted_blocks_leave_magazines),
+        UNIT_TEST(one_block_goes_at_once),
+        UNIT_TEST(without_memory_the_sender_keeps_blocks),
+        UNIT_TEST(faults_end_the_process),
+        UNIT_TEST(exit_posts_everything),
+    };
+    return cmocka_run_group_tests_name("mail", tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* arena/meta.h: metadata memory is zeroed, aligned, apart, and reused. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "arena/meta.h"
+#include "fake_os.h"
+#include "random.h"
+
+enum { PIECES = 300, STEPS = 20000, MOST = 20000 };
+
+struct piece {
+    unsigned char *at;
+    size_t bytes;
+    unsigned char fill;
+};
+
+static void check_fill(const struct piece *piece, unsigned char fill)
+{
+    for (size_t i = 0; i < piece->bytes; i++)
+        CHECK(piece->at[i] == fill);
+}
+
+static void follows_a_model(void)
+{
+    static struct piece pieces[PIECES];
+    uint64_t seed = 5;
+    for (int step = 0; step < STEPS; step++) {
+        struct piece *piece = &pieces[random_below(&seed, PIECES)];
+        if (piece->at != NULL) {
+            check_fill(piece, piece->fill);
+            meta_free(piece->at, piece->bytes);
+            piece->at = NULL;
+            continue;
+        }
+        piece->bytes = 1 + random_below(&seed, random_below(&seed, 20) == 0 ? MOST : 1000);
+        piece->fill = (unsigned char)(1 + random_below(&seed, 255));
+        piece->at = meta_alloc(piece->bytes);
+        CHECK(piece->at != NULL);
+        CHECK((uintptr_t)piece->at % 64 == 0);
+        check_fill(piece, 0);
+        memset(piece->at, piece->fill, piece->bytes);
+    }
+}
+
+static void aligns(void)
+{
+    for (size_t align = 64; align <= 4096; align *= 2) {
+        CHECK(meta_alloc(64) != NULL);
+        CHECK((uintptr_t)meta_alloc_aligned(100, align) % align == 0);
+    }
+}
+
+static void reuses_pieces(void)
+{
+    for (size_t bytes = 1; bytes <= 4608; bytes += 100) {
+        void *piece = meta_alloc(bytes);
+        meta_free(piece, bytes);
+        CHECK(meta_alloc(bytes) == piece);
+    }
+    meta_free(NULL, 100);
+}
+
+static void serves_large_pieces(void)
+{
+    size_t before = meta_committed();
+    unsigned char *large = meta_alloc(10 << 20);
+    CHECK(large != NULL);
+    CHECK(meta_committed() >= before + (10 << 20));
+    memset(large, 1, 10 << 20);
+    CHECK(meta_alloc(64) != NULL);
+}
+
+static void survives_refusals(void)
+{
+    const unsigned refusals[] = {FAKE_RESERVE, FAKE_COMMIT};
+    for (size_t i = 0; i < 2; i++) {
+        size_t before = meta_committed();
+        size_t bytes = (size_t)8 << 20;
+        fake_os_refuse(refusals[i], 1, FAKE_EVERY);
+        CHECK(meta_alloc(bytes) == NULL);
+        CHECK(fake_os_refused() > 0);
+        CHECK(meta_committed() == before);
+        fake_os_obey();
+        unsigned char *piece = meta_alloc(bytes);
+        CHECK(piece != NULL);
+        CHECK(piece[0] == 0 && piece[bytes - 1] == 0);
+    }
+}
+
+/* What is left of a chunk still serves when there are no more. */
+static void serves_from_what_it_has(void)
+{
+    CHECK(meta_alloc(64) != NULL);
+    fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+    CHECK(meta_alloc(64) != NULL);
+    CHECK(fake_os_refused() == 0);
+    while (meta_alloc(64) != NULL)
+        ;
+    CHECK(fake_os_refused() > 0);
+    fake_os_obey();
+    CHECK(meta_alloc(64) != NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(follows_a_model),     UNIT_TEST(aligns),            UNIT_TEST(reuses_pieces),
+        UNIT_TEST(serves_large_pieces), UNIT_TEST(survives_refusals), UNIT_TEST(serves_from_what_it_has),
+    };
+    return cmocka_run_group_tests_name("meta", tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* heap/shelf.h: slabs come and go, change owners, and audit what comes back. */
+#include "unit.h"
+
+#include "heap/magazine.h"
+#include "heap/shelf.h"
+#include "heap/stock.h"
+#include "heaps.h"
+#include "random.h"
+
+enum { BLOCKS_MOST = 40000 };
+
+static void *slots[BLOCKS_MOST + 1];
+
+static size_t baseline(struct heap *heap)
+{
+    hak_malloc_trim(0);
+    stock_trim(heap);
+    return heap_used_bytes();
+}
+
+/* Fills slots[count] down to slots[1]. */
+static void take(struct heap *heap, unsigned class, unsigned count)
+{
+    CHECK(count <= BLOCKS_MOST);
+    while (count > 0) {
+        unsigned got = shelf_take(heap, class, slots + count, count);
+        CHECK(got > 0 && got <= count);
+        count -= got;
+    }
+}
+
+static void blocks_come_from_as_many_slabs_as_needed(void)
+{
+    struct heap *heap = heap_own();
+    for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
+        unsigned out = heap->shelf[class].blocks_out;
+        unsigned count = size_classes[class].blocks * 3 / 2;
+        take(heap, class, count);
+        CHECK(heap->shelf[class].blocks_out == out + count);
+        for (unsigned i = count; i > 0; i--) {
+            CHECK(arena_tag(slots[i]) == ((uintptr_t)heap | class));
+            CHECK(i == count || arena_span(slots[i]) != arena_span(slots[i + 1]) || slots[i] > slots[i + 1]);
+        }
+    }
+}
+
+static void empty_slabs_go_back(void)
+{
+    struct heap *heap = heap_own();
+    uint64_t seed = 10;
+    for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
+        size_t before = baseline(heap);
+        unsigned count = size_classes[class].blocks * 7 / 2;
+        take(heap, class, count);
+        while (count > 0) {
+            size_t i = 1 + random_below(&seed, count);
+            shelf_put(heap, slots[i]);
+            slots[i] = slots[count--];
+        }
+        CHECK(heap->shelf[class].blocks_out == 0);
+        shelf_release_empty(heap);
+        stock_trim(heap);
+        CHECK(heap_used_bytes() == before);
+    }
+}
+
+static void fullest_slab_serves_first(void)
+{
+    struct heap *heap = heap_own();
+    const unsigned class = 10;
+    unsigned blocks = size_classes[class].blocks;
+    take(heap, class, 3 * blocks);
+    shelf_release_empty(heap);
+    /* Of the first slab most is free, of the second little. */
+    void *first = arena_span(slots[3 * blocks]);
+    void *second = arena_span(slots[2 * blocks]);
+    CHECK(first != second);
+    for (unsigned i = 0; i < blocks - 2; i++)
+        shelf_put(heap, slots[3 * blocks - i]);
+    for (unsigned i = 0; i < 3; i++)
+        shelf_put(heap, slots[2 * blocks - i]);
+    void *block[4];
+    CHECK(shelf_take(heap, class, block + 3, 4) == 4);
+    CHECK(arena_span(block[3]) == second && arena_span(block[2]) == second && arena_span(block[1]) == second);
+    CHECK(arena_span(block[0]) == first);
+}
+
+static void put_twice(uintptr_t p)
+{
+    shelf_put(heap_own(), (void *)p);
+    shelf_put(heap_own(), (void *)p);
+}
+
+static void put_once(uintptr_t p)
+{
+    shelf_put(heap_own(), (void *)p);
+}
+
+static void faults_end_the_process(void)
+{
+    struct heap *heap = heap_own();
+    take(heap, 4, 10);
+    CHECK_DIES(put_twice, slots[5], "hakmem: fatal: double free of 0x[0-9a-f]+ \\(class 64 B, thread [0-9]+\\)");
+    CHECK_DIES(put_once, (char *)slots[5] + 8,
+               "hakmem: fatal: invalid free of 0x[0-9a-f]+ \\(class 64 B, thread [0-9]+\\)");
+}
+
+static void slabs_change_owners(void)
+{
+    struct view *word;
+    struct heap *heap = heap_own();
+    struct heap *other = heap_other(&word);
+    const unsigned class = 7;
+    take(other, class, 100);
+    CHECK(shelf_part_with(heap, class) == NULL);
+    struct slab *slab = shelf_part_with(other, class);
+    CHECK(slab != NULL);
+    CHECK(other->shelf[class].blocks_out == 0);
+    shelf_adopt(heap, slab);
+    CHECK(heap->shelf[class].blocks_out == 100);
+    for (int i = 1; i <= 100; i++) {
+        CHECK(heap_of(slots[i]) == heap);
+        shelf_put(heap, slots[i]);
+    }
+    CHECK(heap->shelf[class].blocks_out == 0);
+    CHECK(shelf_part_with(other, class) == NULL);
+}
+
+static void full_slabs_stay(void)
+{
+    struct view *word;
+    heap_own();
+    struct heap *other = heap_other(&word);
+    take(other, 20, size_classes[20].blocks);
+    CHECK(shelf_part_with(other, 20) == NULL);
+    shelf_put(other, slots[1]);
+    CHECK(shelf_part_with(other, 20) != NULL);
+}
+
+static void slabs_can_be_prepared(void)
+{
+    struct heap *heap = heap_own();
+    const unsigned class = 12;
+    CHECK(shelf_room(heap, class) == 0);
+    CHECK(shelf_prepare(heap, class) && shelf_prepare(heap, class));
+    CHECK(shelf_room(heap, class) == 2 * size_classes[class].blocks);
+    size_t before = heap_used_bytes();
+    take(heap, class, 2 * size_classes[class].blocks);
+    CHECK(shelf_room(heap, class) == 0);
+    CHECK(heap_used_bytes() == before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(blocks_come_from_as_many_slabs_as_needed),
+        UNIT_TEST(empty_slabs_go_back),
+        UNIT_TEST(fullest_slab_serves_first),
+        UNIT_TEST(faults_end_the_process),
+        UNIT_TEST(slabs_change_owners),
+        UNIT_TEST(full_slabs_stay),
+        UNIT_TEST(slabs_can_be_prepared),
+    };
+    return cmocka_run_group_tests_name("shelf", tests, NULL, NULL);
+}

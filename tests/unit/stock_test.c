@@ -1,0 +1,89 @@
+/* heap/stock.h: units are handed out once, and none is lost. */
+#include "unit.h"
+
+#include "heap/stock.h"
+#include "heaps.h"
+#include "random.h"
+#include "scale.h"
+
+enum { RUNS = 60, STEPS = 50000, UNITS_MOST = 1 << 16 };
+
+struct run {
+    char *at;
+    unsigned units;
+};
+
+static bool taken[UNITS_MOST]; /* by index of unit */
+
+static void mark_taken(const struct run *run, bool now)
+{
+    for (size_t unit = arena_unit(run->at); unit < arena_unit(run->at) + run->units; unit++) {
+        CHECK(unit < UNITS_MOST);
+        CHECK(taken[unit] != now);
+        taken[unit] = now;
+    }
+}
+
+static void follows_a_model(void)
+{
+    static struct run runs[RUNS];
+    uint64_t seed = 9;
+    struct heap *heap = heap_own();
+    hak_malloc_trim(0);
+    size_t before = heap_used_bytes();
+    size_t steps = scaled_work(STEPS);
+    for (size_t step = 0; step < steps; step++) {
+        struct run *run = &runs[random_below(&seed, RUNS)];
+        if (random_below(&seed, 1000) == 0)
+            stock_trim(heap);
+        if (run->at != NULL) {
+            mark_taken(run, false);
+            stock_give(heap, run->at, run->units);
+            run->at = NULL;
+        } else {
+            run->units = (unsigned)(1 + random_below(&seed, random_below(&seed, 2) == 0 ? 8 : 2));
+            run->at = stock_take(heap, run->units);
+            CHECK(run->at != NULL);
+            mark_taken(run, true);
+        }
+    }
+    for (int i = 0; i < RUNS; i++)
+        if (runs[i].at != NULL)
+            stock_give(heap, runs[i].at, runs[i].units);
+    stock_trim(heap);
+    CHECK(heap_used_bytes() == before);
+}
+
+static void neighbours_serve_small_slabs(void)
+{
+    struct heap *heap = heap_own();
+    hak_malloc_trim(0);
+    char *first = stock_take(heap, 1);
+    for (size_t i = 1; i < 8; i++)
+        CHECK(stock_take(heap, 1) == first + i * UNIT_SIZE);
+    CHECK((uintptr_t)first % (8 * UNIT_SIZE) == 0);
+}
+
+/* Units that lie just before a group in stock are not that group's. */
+static void group_knows_its_own(void)
+{
+    struct heap *heap = heap_own();
+    hak_malloc_trim(0);
+    size_t before = heap_used_bytes();
+    for (unsigned units = 1; units <= 7; units++) {
+        struct run runs[64];
+        for (int i = 0; i < 64; i++)
+            runs[i] = (struct run){stock_take(heap, units), units};
+        for (int i = 0; i < 64; i++)
+            stock_give(heap, runs[i].at, units);
+        stock_trim(heap);
+        CHECK(heap_used_bytes() == before);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(follows_a_model), UNIT_TEST(neighbours_serve_small_slabs), UNIT_TEST(group_knows_its_own)};
+    return cmocka_run_group_tests_name("stock", tests, NULL, NULL);
+}

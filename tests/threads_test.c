@@ -4,8 +4,8 @@
  *
  *   threads_test [ROUNDS]
  *
- * ROUNDS of destructors, by default all that the system runs. (TSan's own destructor ends the thread for TSan
- * in the last round, after which instrumented code crashes.)
+ * ROUNDS of destructors that allocate, by default all that the system runs. (TSan's own destructor ends the
+ * thread for TSan in the last round, after which instrumented code crashes.)
  */
 #include "check.h"
 #include "family.h"
@@ -158,45 +158,78 @@ static void *keyed_thread(void *argument)
     return NULL;
 }
 
-/* A thread whose first allocation of all is in a destructor. */
+/* A thread whose first allocation of all is in a destructor. The key's value is the number of rounds until
+ * then; a thread that allocates first in the last round gives the allocator no chance to hear of its end. */
+static pthread_key_t silent_key;
+
 static void *silent_thread(void *argument)
 {
-    static const struct keyed first_round = {KEYS, 0};
-    CHECK(pthread_setspecific(*(pthread_key_t *)argument, &first_round) == 0);
+    CHECK(pthread_setspecific(silent_key, argument) == 0);
     return NULL;
 }
 
 static void destroy_silent(void *argument)
 {
-    (void)argument;
+    const uintptr_t rounds = (uintptr_t)argument;
+    if (rounds > 1) {
+        CHECK(pthread_setspecific(silent_key, (void *)(rounds - 1)) == 0);
+        return;
+    }
     churn(2, 30);
     atomic_fetch_add(&destructions, 1);
 }
 
+static void run_pair(void *(*function)(void *), void *argument)
+{
+    pthread_t threads[2];
+    for (size_t i = 0; i < 2; i++) {
+        CHECK(pthread_create(&threads[i], NULL, function, argument) == 0);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
 static void destructors_allocate(void)
 {
-    const size_t rounds = scaled_work(500);
-    printf("threads: %zu with destructors that allocate\n", rounds);
+    const size_t repetitions = scaled_work(500);
+    printf("threads: %zu with destructors that allocate\n", 2 * repetitions);
     fflush(stdout);
-    pthread_key_t silent_key;
     for (size_t key = 0; key < KEYS; key++) {
         CHECK(pthread_key_create(&keys[key], destroy_key) == 0);
     }
-    CHECK(pthread_key_create(&silent_key, destroy_silent) == 0);
+    destructions = 0;
     size_t before = 0;
-    for (size_t round = 0; round < rounds; round++) {
-        pthread_t threads[3];
-        CHECK(pthread_create(&threads[0], NULL, keyed_thread, NULL) == 0);
-        CHECK(pthread_create(&threads[1], NULL, keyed_thread, NULL) == 0);
-        CHECK(pthread_create(&threads[2], NULL, silent_thread, &silent_key) == 0);
-        for (size_t i = 0; i < 3; i++) {
-            pthread_join(threads[i], NULL);
-        }
-        if (round == rounds / 10) {
+    for (size_t i = 0; i < repetitions; i++) {
+        run_pair(keyed_thread, NULL);
+        if (i == repetitions / 10) {
             before = process_rss_bytes();
         }
     }
-    CHECK(destructions == rounds * (2 * KEYS * destructor_rounds + 1));
+    CHECK(destructions == repetitions * 2 * KEYS * destructor_rounds);
+    CHECK(process_rss_bytes() < before + scaled_rss(8u << 20));
+}
+
+/* New threads get the stacks, and with them the thread-local storage, of those that the allocator may not have
+ * seen go. A trim makes it look at all threads that it knows. */
+static void first_allocation_in_round(size_t round)
+{
+    const size_t repetitions = scaled_work(500);
+    printf("threads: %zu whose first allocation is in round %zu of destructors\n", 2 * repetitions, round);
+    fflush(stdout);
+    destructions = 0;
+    size_t before = 0;
+    for (size_t i = 0; i < repetitions; i++) {
+        run_pair(silent_thread, (void *)(uintptr_t)round);
+        if (i % 10 == 0) {
+            family.malloc_trim(0);
+            run_pair(short_thread, NULL);
+        }
+        if (i == repetitions / 10) {
+            before = process_rss_bytes();
+        }
+    }
+    CHECK(destructions == repetitions * 2);
     CHECK(process_rss_bytes() < before + scaled_rss(8u << 20));
 }
 
@@ -210,6 +243,11 @@ int main(int argc, char **argv)
     side_by_side();
     more_than_cores();
     destructors_allocate();
+    CHECK(pthread_key_create(&silent_key, destroy_silent) == 0);
+    /* TSan leaves no round after the one that it may run in. */
+    for (size_t round = 1; destructor_rounds == PTHREAD_DESTRUCTOR_ITERATIONS && round <= destructor_rounds; round++) {
+        first_allocation_in_round(round);
+    }
     printf("threads: ok\n");
     return 0;
 }

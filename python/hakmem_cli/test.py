@@ -78,14 +78,11 @@ class _Result(unittest.TextTestResult):
         self.successes += 1
 
 
-class _Runner(unittest.TextTestRunner):
-    resultclass = _Result
-
-
 def _run_unittest(count: Count) -> None:
     say("testing the library, the sources' layers and the launcher")
     suite = unittest.defaultTestLoader.discover(str(build.ROOT / "tests" / "py"))
-    result = _Runner(stream=sys.stdout, verbosity=2).run(suite)
+    runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=_Result)  # type: ignore[arg-type]
+    result = runner.run(suite)
     assert isinstance(result, _Result)
     count.passed += result.successes
     count.failed += [f"py: {test}" for test, _ in result.failures + result.errors]

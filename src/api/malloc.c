@@ -59,9 +59,14 @@ static bool fits_in_place(size_t usable, size_t size)
 
 static void *move_to_new_block(void *ptr, size_t usable, size_t size)
 {
+    int saved = errno;
     void *block = hot_malloc(size);
-    if (block == NULL)
-        return NULL;
+    if (block == NULL) {
+        if (size > usable)
+            return NULL;
+        errno = saved; /* a block that could shrink still serves when there is no memory for a smaller one */
+        return ptr;
+    }
     memcpy(block, ptr, min_size(usable, size));
     hot_free(ptr);
     return block;

@@ -38,6 +38,7 @@ static struct table tables[TABLES] = {
     [SUPERSLABS] = {.entry = ARENA_SUPERSLAB_ENTRY, .per_shift = SUPERSLAB_SHIFT},
 };
 
+static char *range_base; /* where arena.base is going to be */
 static size_t range_most; /* bytes */
 static bool reserved_whole; /* range and tables are one reservation made at the start */
 
@@ -60,7 +61,7 @@ static void lay_out(char *at, size_t most)
     arena.tags = (uintptr_t *)(void *)tables[TAGS].base;
     arena.spans = (void **)(void *)tables[SPANS].base;
     arena.superslabs = tables[SUPERSLABS].base;
-    store_release(&arena.base, (char *)align_up((uintptr_t)at, SUPERSLAB_SIZE));
+    range_base = (char *)align_up((uintptr_t)at, SUPERSLAB_SIZE);
 }
 
 static size_t tables_most(size_t most)
@@ -93,7 +94,7 @@ static bool extend_tables(size_t range)
     return true;
 }
 
-/* Is there room for the first step at this place? What is tried stays reserved if it fits. */
+/* Is there room for the tables of the first step at this place? What was found stays reserved. */
 static bool try_place(char *at, size_t most)
 {
     lay_out(at, most);
@@ -120,13 +121,13 @@ static bool place_anywhere(void)
     size_t most = ANYWHERE_MOST;
     while (most > limit / 4 && most > ANYWHERE_LEAST)
         most /= 2;
-    reserved_whole = true;
     for (; most >= ANYWHERE_LEAST; most /= 2) {
         size_t bytes = most + tables_most(most);
         char *at = os_reserve(NULL, bytes);
         if (at == NULL)
             continue;
         lay_out(at, most);
+        reserved_whole = true;
         return true;
     }
     return false;
@@ -134,7 +135,10 @@ static bool place_anywhere(void)
 
 bool arena_init(void)
 {
-    return place_in_gap() || place_anywhere();
+    if (!place_in_gap() && !place_anywhere())
+        return false;
+    store_release(&arena.base, range_base);
+    return true;
 }
 
 static size_t step_size(size_t used, size_t need)
@@ -193,6 +197,6 @@ void arena_assign(void *at, size_t units, uintptr_t tag, void *span)
     size_t first = arena_unit(at);
     for (size_t unit = first; unit < first + units; unit++) {
         arena.spans[unit] = span;
-        store_relaxed(&arena.tags[unit], tag);
+        store_release(&arena.tags[unit], tag);
     }
 }

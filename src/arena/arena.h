@@ -48,7 +48,7 @@ struct arena {
     char *superslabs; /* one entry of ARENA_SUPERSLAB_ENTRY bytes a superslab, for the span layer */
 };
 
-enum { ARENA_SUPERSLAB_ENTRY = 64 };
+enum { ARENA_SUPERSLAB_ENTRY = 128 };
 
 extern HIDDEN struct arena arena;
 
@@ -76,7 +76,7 @@ ALWAYS_INLINE uintptr_t arena_tag(const void *p)
     uintptr_t words = arena_words(p);
     if (words >= load_relaxed(&arena.limit))
         return TAG_NONE;
-    return load_relaxed(&arena.tags[arena_unit_of_words(words)]);
+    return load_dependent(&arena.tags[arena_unit_of_words(words)]);
 }
 
 /* The slab or large block that holds p, which must lie in a tagged unit. */

@@ -9,7 +9,10 @@
 #include "base/atomic.h"
 #include "base/fail.h"
 
-enum { FREE = 0, TAKEN = 1, WAITED_FOR = 2, SPINS = 100 };
+#define FREE ((uintptr_t)0)
+#define WAITERS ((uintptr_t)1)
+
+enum { SPINS = 100 };
 
 #if HAK_DEBUG
 static _Thread_local uint32_t ranks_held; /* bit r: this thread holds a lock of rank r */
@@ -33,50 +36,42 @@ static void pause_briefly(void)
 #endif
 }
 
-static void futex(uint32_t *word, int operation, uint32_t value)
+/* On the low half of the word, where the lowest bits of the holder are. */
+static void futex(uintptr_t *word, int operation, uint32_t value)
 {
+    uint32_t *half = (uint32_t *)(void *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     int saved = errno;
-    syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+    syscall(SYS_futex, half, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
     errno = saved;
 }
 
-static void note_taken(struct lock *lock)
+static bool replace(uintptr_t *word, uintptr_t expected, uintptr_t wanted)
 {
-    store_relaxed(&lock->owner, self());
-    if (HAK_DEBUG)
-        ranks_held |= 1u << lock->rank;
+    return __atomic_compare_exchange_n(word, &expected, wanted, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-bool lock_try(struct lock *lock)
-{
-    uint32_t expected = FREE;
-    if (!__atomic_compare_exchange_n(&lock->word, &expected, TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        return false;
-    note_taken(lock);
-    return true;
-}
-
+/* Who has waited does not know whether others still do, and takes the lock as one that is waited for. */
 static COLD void wait_and_take(struct lock *lock)
 {
     for (int spin = 0; spin < SPINS; spin++) {
         pause_briefly();
-        uint32_t expected = FREE;
-        if (load_relaxed(&lock->word) == FREE &&
-            __atomic_compare_exchange_n(&lock->word, &expected, TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if (load_relaxed(&lock->word) == FREE && replace(&lock->word, FREE, self()))
             return;
     }
-    while (exchange_acquire(&lock->word, (uint32_t)WAITED_FOR) != FREE)
-        futex(&lock->word, FUTEX_WAIT, WAITED_FOR);
+    while (!replace(&lock->word, FREE, self() | WAITERS)) {
+        uintptr_t seen = load_relaxed(&lock->word);
+        if (seen != FREE && ((seen & WAITERS) != 0 || replace(&lock->word, seen, seen | WAITERS)))
+            futex(&lock->word, FUTEX_WAIT, (uint32_t)(seen | WAITERS));
+    }
 }
 
 void lock_take_sibling(struct lock *lock)
 {
     ASSERT(!lock_is_mine(lock));
-    uint32_t expected = FREE;
-    if (UNLIKELY(!__atomic_compare_exchange_n(&lock->word, &expected, TAKEN, false, __ATOMIC_ACQUIRE,
-                                              __ATOMIC_RELAXED)))
+    if (UNLIKELY(!replace(&lock->word, FREE, self())))
         wait_and_take(lock);
-    note_taken(lock);
+    if (HAK_DEBUG)
+        ranks_held |= 1u << lock->rank;
 }
 
 void lock_take(struct lock *lock)
@@ -94,14 +89,13 @@ void lock_drop(struct lock *lock)
     ASSERT(lock_is_mine(lock));
     if (HAK_DEBUG)
         ranks_held &= ~(1u << lock->rank);
-    store_relaxed(&lock->owner, (uintptr_t)0);
-    if (__atomic_exchange_n(&lock->word, FREE, __ATOMIC_RELEASE) == WAITED_FOR)
+    if ((__atomic_exchange_n(&lock->word, FREE, __ATOMIC_RELEASE) & WAITERS) != 0)
         futex(&lock->word, FUTEX_WAKE, 1);
 }
 
 bool lock_is_mine(const struct lock *lock)
 {
-    return load_relaxed(&lock->owner) == self();
+    return (load_relaxed(&lock->word) & ~WAITERS) == self();
 }
 
 void lock_pass_begin(void)

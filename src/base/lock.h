@@ -19,18 +19,14 @@ enum lock_rank {
 };
 
 struct lock {
-    uint32_t word; /* 0 free, 1 taken, 2 taken and waited for */
+    uintptr_t word; /* 0: free; else the holder's pthread_self(), which is even, + 1 if somebody may wait */
     uint32_t rank;
-    uintptr_t owner; /* lock_self() of the holder, else 0 */
 };
 
 #define LOCK_INITIALIZER(r) {.rank = (r)}
 
 /* Blocks until the lock is this thread's. Not recursive. errno is kept. */
 void lock_take(struct lock *lock);
-
-/* True if the lock was free and now is this thread's. Ranks are not checked: who tries cannot deadlock. */
-bool lock_try(struct lock *lock);
 
 void lock_drop(struct lock *lock);
 

@@ -45,7 +45,7 @@ void size_class_init(void)
     for (unsigned id = 0; id < SIZE_CLASSES_FIXED; id++, size = size_after(size)) {
         define(id, size);
         for (; step << SIZE_TABLE_STEP_SHIFT <= size; step++)
-            size_to_class[step] = (uint8_t)id;
+            store_relaxed(&size_to_class[step], (uint8_t)id);
     }
 }
 

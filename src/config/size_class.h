@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
+#include "base/atomic.h"
 
 #define SMALL_MAX ((size_t)32768) /* largest request served by a class, bytes */
 
@@ -39,7 +39,7 @@ extern HIDDEN struct size_class size_classes[SIZE_CLASSES];
 
 ALWAYS_INLINE unsigned size_class_of(size_t size)
 {
-    return size_to_class[(size + 7) >> SIZE_TABLE_STEP_SHIFT];
+    return load_relaxed(&size_to_class[(size + 7) >> SIZE_TABLE_STEP_SHIFT]);
 }
 
 /* Fills both tables. Called once, under the start-up lock. */

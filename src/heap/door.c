@@ -146,6 +146,14 @@ static void free_own(struct heap *heap, unsigned class, void *p)
     magazine_push(heap, class, p);
 }
 
+/* Magazines are typed by class, not by owner: without memory for a letter, ours may keep the block. A full one
+ * loses it: a leak of one block, in a process that has not 512 bytes. */
+static void send(struct heap *heap, uintptr_t tag, void *p)
+{
+    if (!mail_send(heap, mail_owner(tag), p))
+        (void)magazine_keep(heap, tag % SIZE_CLASSES, p);
+}
+
 static void route(struct heap *heap, void *p)
 {
     uintptr_t tag = arena_tag(p);
@@ -153,7 +161,7 @@ static void route(struct heap *heap, void *p)
     if (class < SIZE_CLASSES)
         free_own(heap, (unsigned)class, p);
     else if (tag >= TAG_KINDS)
-        mail_send(heap, mail_owner(tag), p);
+        send(heap, tag, p);
     else if (tag == TAG_LARGE)
         free_large(p);
     else
@@ -162,21 +170,25 @@ static void route(struct heap *heap, void *p)
 
 static void free_deferred(struct heap *heap)
 {
-    /* A handler may add while this runs: take them one by one, from the end. */
-    while (heap->deferred_count > 0) {
-        void *p = heap->deferred[--heap->deferred_count];
-        route(heap, p);
-    }
+    /* Handlers may append while this runs; the count goes back to 0 only if none did since it was read. */
+    uint32_t done = 0;
+    uint32_t seen = load_relaxed(&heap->deferred_count);
+    do {
+        for (; done < seen; done++)
+            route(heap, heap->deferred[done]);
+    } while (!__atomic_compare_exchange_n(&heap->deferred_count, &seen, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-/* A signal handler interrupted the door: keep the block until the next visit. A handler that frees more than
- * fit, while its thread holds a lock, leaks the rest. */
-static COLD void defer(struct heap *heap, void *p, uintptr_t tag)
+/* A signal handler interrupted the door: keep the block until the next visit. False: no more room. */
+static COLD bool defer(struct heap *heap, void *p)
 {
-    if (heap->deferred_count < DEFERRED_MOST)
-        heap->deferred[heap->deferred_count++] = p;
-    else if (tag >= TAG_KINDS)
-        (void)orphan_free(p, tag);
+    uint32_t at = load_relaxed(&heap->deferred_count);
+    do {
+        if (at == DEFERRED_MOST)
+            return false;
+    } while (!__atomic_compare_exchange_n(&heap->deferred_count, &at, at + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    heap->deferred[at] = p;
+    return true;
 }
 
 static COLD void free_without_heap(void *p)
@@ -185,12 +197,13 @@ static COLD void free_without_heap(void *p)
     struct heap *interrupted = view_load()->heap;
     if (tag < TAG_KINDS && tag != TAG_LARGE)
         report_pointer(fault_of(tag), p);
-    if (interrupted != NULL)
-        defer(interrupted, p, tag);
-    else if (tag == TAG_LARGE)
-        free_large(p);
-    else
+    if (interrupted != NULL && defer(interrupted, p))
+        return;
+    /* A handler that frees more than that while its thread holds a lock leaks the rest. */
+    if (tag != TAG_LARGE)
         (void)orphan_free(p, tag);
+    else if (!fork_holds_any_lock())
+        free_large(p);
 }
 
 NOINLINE void door_free(void *p)
@@ -235,7 +248,7 @@ size_t door_prewarm(size_t size, size_t count)
 static void empty_sleepers(const struct heap *own)
 {
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
-        if (heap == own || load_relaxed(&heap->tls) == NULL || !freeze_begin(heap))
+        if (heap == own || load_relaxed(&heap->tls) == NULL || life_reclaim(heap) || !freeze_begin(heap))
             continue;
         freeze_empty(heap);
         freeze_end(heap);
@@ -248,6 +261,7 @@ bool door_trim(void)
     if (heap == NULL)
         return false;
     mail_post_all(heap);
+    orphan_post();
     empty_sleepers(heap);
     mail_collect(heap, false);
     magazine_flush_all(heap);

@@ -7,13 +7,14 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/start.h"
 #include "heap/view.h"
 #include "large/bigcache.h"
 #include "os/os.h"
 #include "span/span.h"
 
 /* In rank order; the locks of all heaps come between the two. */
-static struct lock *const before_heaps[] = {&orphan_lock, &life_lock};
+static struct lock *const before_heaps[] = {&init_lock, &orphan_lock, &life_lock};
 static struct lock *const after_heaps[] = {&letters_lock, &bigcache_lock, &span_lock, &meta_lock};
 
 enum { BEFORE = sizeof before_heaps / sizeof before_heaps[0], AFTER = sizeof after_heaps / sizeof after_heaps[0] };
@@ -27,8 +28,9 @@ bool fork_holds_any_lock(void)
         mine |= lock_is_mine(before_heaps[i]);
     for (int i = 0; i < AFTER; i++)
         mine |= lock_is_mine(after_heaps[i]);
-    const struct heap *own = view_load()->heap;
-    return mine || (own != NULL && lock_is_mine(&own->lock));
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        mine |= lock_is_mine(&heap->lock);
+    return mine;
 }
 
 static bool is_other_threads(const struct heap *heap)
@@ -36,16 +38,38 @@ static bool is_other_threads(const struct heap *heap)
     return heap->tls != NULL && heap->tls != &thread_view;
 }
 
+/* While locks are taken and dropped one by one, a signal handler's allocation must come to the orphan heap,
+ * which sees the locks: this thread's heap counts as inside its door. False: it is already, or there is none. */
+static bool enter_door(void)
+{
+    struct heap *own = view_load()->heap;
+    if (own == NULL || own->in_door != 0)
+        return false;
+    store_relaxed(&own->in_door, 1u);
+    compiler_fence();
+    return true;
+}
+
+static void leave_door(bool entered)
+{
+    compiler_fence();
+    if (entered)
+        store_relaxed(&view_load()->heap->in_door, 0u);
+}
+
 void fork_prepare(void)
 {
     /* From a signal handler that interrupted the allocator: such a child may exec, no more (POSIX). */
     if (fork_holds_any_lock())
         return;
+    bool entered = enter_door();
     for (int i = 0; i < BEFORE; i++)
         lock_take(before_heaps[i]);
     bool others = false;
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
         lock_take_sibling(&heap->lock);
+        if (is_other_threads(heap) && life_reclaim_locked(heap))
+            continue;
         if (is_other_threads(heap) && load_relaxed(&heap->frozen) == FREEZE_NONE) {
             freeze_redirect(heap, FREEZE_FORK);
             others = true;
@@ -58,6 +82,7 @@ void fork_prepare(void)
     for (int i = 0; i < AFTER; i++)
         lock_take(after_heaps[i]);
     lock_pass_begin();
+    leave_door(entered);
 }
 
 static void drop_after_heaps(void)
@@ -83,6 +108,7 @@ void fork_parent(void)
 {
     if (!lock_passes())
         return;
+    bool entered = enter_door();
     lock_pass_end();
     drop_after_heaps();
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
@@ -91,6 +117,7 @@ void fork_parent(void)
         drop_heap(heap);
     }
     drop_before_heaps();
+    leave_door(entered);
 }
 
 /* The heap of a thread that the child does not have. */
@@ -112,12 +139,17 @@ void fork_child(void)
 {
     if (!lock_passes())
         return;
+    bool entered = enter_door();
+    span_after_fork();
     lock_pass_end();
     drop_after_heaps();
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
         if (is_other_threads(heap))
             bury(heap);
+        else if (heap->tls != NULL)
+            heap->thread = os_thread_id();
         drop_heap(heap);
     }
     drop_before_heaps();
+    leave_door(entered);
 }

@@ -34,7 +34,7 @@ void freeze_undo(struct heap *heap)
 bool freeze_begin(struct heap *heap)
 {
     lock_take(&heap->lock);
-    if (heap->tls == NULL || heap->quarantined) {
+    if (heap->tls == NULL) {
         lock_drop(&heap->lock);
         return false;
     }
@@ -65,8 +65,9 @@ static size_t empty_magazine(struct heap *heap, unsigned class)
         void *p = load_relaxed(slot);
         if (p == NULL)
             continue;
+        if (!magazine_give_back(heap, class, p))
+            continue;
         store_relaxed(slot, NULL);
-        magazine_give_back(heap, class, p);
         taken++;
     }
     return taken;

@@ -69,6 +69,7 @@ enum { OUTBOXES = 16, STOCK_GROUPS = 4 };
 struct outbox {
     struct heap *to;
     struct letter *letter;
+    size_t bytes; /* of the blocks in it */
 };
 
 /* Up to 8 neighbouring free units, taken together so that busy threads do not share lines of the tag map. */
@@ -85,9 +86,9 @@ struct heap {
     uint32_t number;             /* in order of creation */
     int64_t granted;             /* bytes of budget granted in all: requested = granted - budget */
     struct view **tls;           /* the owner's TLS word; NULL if no thread owns the heap */
+    int thread;                  /* the owner's number, if tls is not NULL */
     uint32_t trim_next;          /* class that the next heartbeat looks at */
     uint32_t letters_kept;
-    uint32_t exit_round;         /* rounds of the thread's destructors so far */
     struct letter *letters;      /* empty ones, for reuse */
     size_t outbox_bytes;
     size_t capacity_bytes;       /* of all magazines, if full */
@@ -103,7 +104,7 @@ struct heap {
     uint32_t frozen;              /* set by a thief; the owner waits for the lock and clears it */
     bool quarantined;             /* its owner vanished in a fork, inside the door: never used again */
     struct heap *next;            /* in the list of all heaps; immutable */
-    struct heap *next_idle;       /* guarded by the life lock */
+    struct list_node idle;        /* among idle heaps; guarded by the life lock */
     struct letter *inbox ALIGNED(64);
     struct view twin ALIGNED(64); /* set up when the heap is first closed */
 };

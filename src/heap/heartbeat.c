@@ -6,6 +6,7 @@
 #include "heap/life.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
+#include "heap/orphan.h"
 #include "large/large.h"
 #include "span/span.h"
 
@@ -55,6 +56,7 @@ void heartbeat(struct heap *heap)
 {
     grant(heap);
     mail_post_all(heap);
+    orphan_post();
     if (mail_waits(heap))
         mail_collect(heap, true);
     look_at_next_magazine(heap);

@@ -2,65 +2,62 @@
 
 #include "arena/meta.h"
 #include "base/atomic.h"
+#include "heap/freeze.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/shelf.h"
 #include "heap/stock.h"
 #include "heap/view.h"
+#include "os/os.h"
 
 enum { HEAP_ALIGN = 128, ADOPT_LOOKS_AT = 8 };
 
 struct lock life_lock = LOCK_INITIALIZER(LOCK_LIFE);
 
-static struct heap *all;        /* newest first; only ever grows */
-static struct heap *idle_first; /* the life lock guards the list */
-static struct heap *idle_last;
-static uint32_t idle_count;
+static struct heap *all; /* newest first; only ever grows */
 static uint32_t heaps;
 
-static struct heap *idle_pop_locked(void)
+/* Idle heaps; the life lock guards both lists. A warm one is as its thread left it, and the last to come is the
+ * first to be lent again. Clean ones have nothing cached, and wait in turn for mail to be collected. */
+static struct list warm;
+static struct list clean;
+static uint32_t idle_count;
+
+static void idle_push_locked(struct list *list, struct heap *heap)
 {
-    struct heap *heap = idle_first;
-    if (heap == NULL)
+    if (list == &clean)
+        list_push_back(list, &heap->idle);
+    else
+        list_push_front(list, &heap->idle);
+    store_relaxed(&idle_count, idle_count + 1);
+    store_release(&heap->in_door, 0u);
+}
+
+static struct heap *idle_take_locked(struct list *list, struct list_node *node)
+{
+    if (node == NULL)
         return NULL;
-    idle_first = heap->next_idle;
-    if (idle_first == NULL)
-        idle_last = NULL;
+    struct heap *heap = LIST_ENTRY(node, struct heap, idle);
+    list_remove(list, node);
     store_relaxed(&idle_count, idle_count - 1);
     store_relaxed(&heap->in_door, 1u);
     return heap;
 }
 
-static struct heap *idle_pop(void)
+/* For a new thread. */
+static struct heap *idle_lend(void)
 {
     if (load_relaxed(&idle_count) == 0)
         return NULL;
     lock_take(&life_lock);
-    struct heap *heap = idle_pop_locked();
+    struct heap *heap = warm.first != NULL ? idle_take_locked(&warm, warm.first) : idle_take_locked(&clean, clean.first);
     lock_drop(&life_lock);
     return heap;
 }
 
 void life_idle_locked(struct heap *heap)
 {
-    heap->next_idle = idle_first;
-    idle_first = heap;
-    if (idle_last == NULL)
-        idle_last = heap;
-    store_relaxed(&idle_count, idle_count + 1);
-    store_release(&heap->in_door, 0u);
-}
-
-static void idle_push_last_locked(struct heap *heap)
-{
-    heap->next_idle = NULL;
-    if (idle_last != NULL)
-        idle_last->next_idle = heap;
-    else
-        idle_first = heap;
-    idle_last = heap;
-    store_relaxed(&idle_count, idle_count + 1);
-    store_release(&heap->in_door, 0u);
+    idle_push_locked(&warm, heap);
 }
 
 static struct heap *create(void)
@@ -83,22 +80,24 @@ static struct heap *create(void)
 
 struct heap *life_birth(struct view **tls)
 {
-    struct heap *heap = idle_pop();
+    struct heap *heap = idle_lend();
     if (heap == NULL)
         heap = create();
     if (heap == NULL)
         return NULL;
     lock_take(&heap->lock);
-    heap->tls = tls;
-    if (tls != NULL)
+    store_relaxed(&heap->tls, tls);
+    if (tls != NULL) {
+        heap->thread = os_thread_id();
         store_release(tls, &heap->view);
+    }
     lock_drop(&heap->lock);
     store_release(&heap->in_door, 0u);
     return heap;
 }
 
 /* The caller holds the heap, or is its owner on the way out. */
-static void clean(struct heap *heap)
+static void clean_heap(struct heap *heap)
 {
     mail_collect(heap, false);
     magazine_flush_all(heap);
@@ -110,47 +109,100 @@ static void clean(struct heap *heap)
 void life_retire(struct heap *heap)
 {
     mail_post_all(heap);
-    /* The heap that is warm waits for the next thread; when others wait already, this one lends nothing. */
-    if (load_relaxed(&idle_count) > 0)
-        clean(heap);
+    /* One warm heap waits for the next thread; when one does already, this one lends nothing. */
+    lock_take(&life_lock);
+    bool cleaned = warm.first != NULL;
+    lock_drop(&life_lock);
+    if (cleaned)
+        clean_heap(heap);
     lock_take(&heap->lock);
-    store_release(heap->tls, &view_dead);
-    heap->tls = NULL;
-    store_relaxed(&heap->frozen, 0u);
+    if (heap->tls != NULL)
+        store_release(heap->tls, &view_dead);
+    store_relaxed(&heap->tls, NULL);
+    store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
     lock_drop(&heap->lock);
     lock_take(&life_lock);
-    life_idle_locked(heap);
+    idle_push_locked(cleaned ? &clean : &warm, heap);
     lock_drop(&life_lock);
+}
+
+bool life_reclaim_locked(struct heap *heap)
+{
+    if (heap->tls == NULL || !os_thread_is_gone(heap->thread))
+        return false;
+    if (load_relaxed(&heap->frozen) == FREEZE_THIEF)
+        magazine_compact(heap);
+    store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
+    store_relaxed(&heap->tls, NULL);
+    life_idle_locked(heap);
+    return true;
+}
+
+bool life_reclaim(struct heap *heap)
+{
+    lock_take(&life_lock);
+    lock_take(&heap->lock);
+    bool reclaimed = life_reclaim_locked(heap);
+    lock_drop(&heap->lock);
+    lock_drop(&life_lock);
+    return reclaimed;
+}
+
+static struct slab *part_of_idle(const struct list *list, unsigned class)
+{
+    struct list_node *node = list->first;
+    for (int i = 0; i < ADOPT_LOOKS_AT && node != NULL; i++, node = node->next) {
+        struct slab *slab = shelf_part_with(LIST_ENTRY(node, struct heap, idle), class);
+        if (slab != NULL)
+            return slab;
+    }
+    return NULL;
 }
 
 bool life_adopt(struct heap *heap, unsigned class)
 {
     if (load_relaxed(&idle_count) == 0)
         return false;
-    struct slab *slab = NULL;
     lock_take(&life_lock);
-    struct heap *idle = idle_first;
-    for (int i = 0; i < ADOPT_LOOKS_AT && idle != NULL && slab == NULL; i++, idle = idle->next_idle)
-        slab = shelf_part_with(idle, class);
+    struct slab *slab = part_of_idle(&clean, class);
+    if (slab == NULL)
+        slab = part_of_idle(&warm, class);
     if (slab != NULL)
         shelf_adopt(heap, slab);
     lock_drop(&life_lock);
     return slab != NULL;
 }
 
-static void clean_popped(struct heap *heap)
+/* The heap that waits longest of those to clean: a warm one, or a clean one with mail, of which one is looked
+ * at each time. */
+static struct heap *idle_take_to_clean(void)
 {
-    clean(heap);
+    struct heap *heap = NULL;
     lock_take(&life_lock);
-    idle_push_last_locked(heap);
+    if (warm.last != NULL) {
+        heap = idle_take_locked(&warm, warm.last);
+    } else if (clean.first != NULL) {
+        heap = idle_take_locked(&clean, clean.first);
+        if (!mail_waits(heap)) {
+            idle_push_locked(&clean, heap);
+            heap = NULL;
+        }
+    }
     lock_drop(&life_lock);
+    return heap;
 }
 
 void life_clean_one(void)
 {
-    struct heap *heap = idle_pop();
-    if (heap != NULL)
-        clean_popped(heap);
+    if (load_relaxed(&idle_count) == 0)
+        return;
+    struct heap *heap = idle_take_to_clean();
+    if (heap == NULL)
+        return;
+    clean_heap(heap);
+    lock_take(&life_lock);
+    idle_push_locked(&clean, heap);
+    lock_drop(&life_lock);
 }
 
 void life_clean_all(void)

@@ -17,13 +17,21 @@ struct heap *life_birth(struct view **tls);
 /* The owner, inside its door, gives its heap back; its word is left at the dead view. */
 void life_retire(struct heap *heap);
 
+/* Takes the heap from a thread that ended without telling us, and makes it idle. False: its thread is alive. Such
+ * a thread allocated first in the last round of its destructors; its word is gone, and must not be written. */
+bool life_reclaim(struct heap *heap);
+
+/* The same for who holds the life lock and the heap's. */
+bool life_reclaim_locked(struct heap *heap);
+
 /* Puts a heap that has no thread on the idle list. The life lock is held. */
 void life_idle_locked(struct heap *heap);
 
 /* Takes one slab of this class with room from an idle heap, if there is one; it becomes `heap`'s. */
 bool life_adopt(struct heap *heap, unsigned class);
 
-/* Cleans the idle heap that waited longest: inbox drained, magazines flushed, empty slabs given back. */
+/* Cleans one idle heap that needs it, if there is one: inbox drained, magazines flushed, empty slabs given
+ * back. life_clean_all: all of them. */
 void life_clean_one(void);
 void life_clean_all(void);
 

@@ -28,7 +28,7 @@ static void **hold_magazine(struct heap *heap, unsigned class)
 {
     struct bin *bin = &heap->view.bin[class];
     void **slots = heap->shelf[class].slots;
-    bin->end = slots;
+    bin->end = NULL;
     compiler_fence();
     return __atomic_exchange_n(&bin->top, slots, __ATOMIC_RELAXED);
 }
@@ -68,11 +68,14 @@ static void **resize(struct heap *heap, unsigned class, void **top, size_t capac
     ASSERT(count <= capacity);
     if (shelf->slots != NULL) {
         memcpy(slots + 1, shelf->slots + 1, count * sizeof(void *));
+        /* A signal handler may still look at the slot where the held magazine's bin points. */
+        store_relaxed(&heap->view.bin[class].top, slots);
+        compiler_fence();
         meta_free(shelf->slots, slots_bytes(shelf->capacity));
     }
     heap->capacity_bytes = bytes;
-    shelf->slots = slots;
-    shelf->capacity = (uint32_t)capacity;
+    store_relaxed(&shelf->slots, slots);
+    store_relaxed(&shelf->capacity, (uint32_t)capacity);
     return slots + count;
 }
 
@@ -134,15 +137,16 @@ void *magazine_pop(struct heap *heap, unsigned class)
     return block;
 }
 
-void magazine_give_back(struct heap *heap, unsigned class, void *p)
+bool magazine_give_back(struct heap *heap, unsigned class, void *p)
 {
     uintptr_t tag = arena_tag(p);
-    if (LIKELY(tag == ((uintptr_t)heap | class)))
-        shelf_put(heap, p);
-    else if (tag >= TAG_KINDS)
-        mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
-    else
-        report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up: it was free before */
+    if (UNLIKELY(tag != ((uintptr_t)heap | class))) {
+        if (tag < TAG_KINDS)
+            report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up: it was free before */
+        return mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
+    }
+    shelf_put(heap, p);
+    return true;
 }
 
 /* Gives back the oldest blocks of a held magazine; returns its new top. */
@@ -150,11 +154,13 @@ static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t
 {
     void **slots = heap->shelf[class].slots;
     size_t held = (size_t)(top - slots);
+    size_t left = 0;
     count = min_size(count, held);
     for (size_t i = 1; i <= count; i++)
-        magazine_give_back(heap, class, slots[i]);
-    memmove(slots + 1, slots + 1 + count, (held - count) * sizeof(void *));
-    return top - count;
+        if (!magazine_give_back(heap, class, slots[i]))
+            slots[++left] = slots[i];
+    memmove(slots + 1 + left, slots + 1 + count, (held - count) * sizeof(void *));
+    return slots + left + held - count;
 }
 
 void magazine_flush(struct heap *heap, unsigned class, size_t count)
@@ -174,7 +180,7 @@ void magazine_flush_all(struct heap *heap)
 void magazine_push(struct heap *heap, unsigned class, void *p)
 {
     if (!create(heap, class)) {
-        magazine_give_back(heap, class, p);
+        (void)magazine_give_back(heap, class, p);
         return;
     }
     struct shelf *shelf = &heap->shelf[class];
@@ -184,7 +190,8 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
         if (top == shelf->slots + shelf->capacity)
             top = flush_oldest(heap, class, top, divide_up(shelf->capacity, 2));
     }
-    *++top = p;
+    if (top < shelf->slots + shelf->capacity)
+        *++top = p;
     open_magazine(heap, class, top);
 }
 
@@ -216,7 +223,7 @@ void magazine_trim(struct heap *heap, unsigned class)
     if (shelf->slots == NULL)
         return;
     void **top = flush_oldest(heap, class, hold_magazine(heap, class), SIZE_MAX);
-    if (shelf->capacity > CAPACITY_LEAST)
+    if (shelf->capacity > CAPACITY_LEAST && top == shelf->slots)
         top = resize(heap, class, top, shelf->capacity / 2);
     open_magazine(heap, class, top);
 }
@@ -243,8 +250,10 @@ void magazine_audit(struct heap *heap, unsigned class)
 
 size_t magazine_count(const struct heap *heap, unsigned class)
 {
-    void **slots = heap->shelf[class].slots;
-    return slots == NULL ? 0 : (size_t)(load_relaxed(&heap->view.bin[class].top) - slots);
+    const struct shelf *shelf = &heap->shelf[class];
+    uintptr_t slots = (uintptr_t)load_relaxed(&shelf->slots);
+    size_t count = ((uintptr_t)load_relaxed(&heap->view.bin[class].top) - slots) / sizeof(void *);
+    return slots == 0 || count > load_relaxed(&shelf->capacity) ? 0 : count;
 }
 
 bool magazine_push_held(struct magazine_hold *hold, struct heap *heap, unsigned class, void *p)

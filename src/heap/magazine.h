@@ -13,7 +13,8 @@
 /* Pops a block, after filling the magazine if it is empty. NULL: out of memory. */
 void *magazine_pop(struct heap *heap, unsigned class);
 
-/* Pushes a block of this class, after giving back the oldest half if the magazine is full. */
+/* Pushes a block of this class, after giving back the oldest half if the magazine is full. A block for which
+ * there is no room and no memory at all is lost. */
 void magazine_push(struct heap *heap, unsigned class, void *p);
 
 /* Pushes only if there is room. */
@@ -22,13 +23,13 @@ bool magazine_keep(struct heap *heap, unsigned class, void *p);
 /* Is p the block pushed last? */
 bool magazine_is_top(const struct heap *heap, unsigned class, const void *p);
 
-/* Gives the oldest `count` blocks back (all, if there are fewer). */
+/* Gives the oldest `count` blocks back (all, if there are fewer), but for those that cannot be sent. */
 void magazine_flush(struct heap *heap, unsigned class, size_t count);
 void magazine_flush_all(struct heap *heap);
 
 /* Where a block of `class` goes when it leaves a magazine of `heap`: to its slab, or to the heap that has
- * adopted that. */
-void magazine_give_back(struct heap *heap, unsigned class, void *p);
+ * adopted that. False: there is no memory to send it, and it stays. */
+bool magazine_give_back(struct heap *heap, unsigned class, void *p);
 
 /* Makes room for at least `count` blocks, within the limits of the policy. */
 void magazine_widen(struct heap *heap, unsigned class, size_t count);
@@ -39,7 +40,7 @@ void magazine_trim(struct heap *heap, unsigned class);
 /* Ends the process if a block is in the magazine twice, is free in its slab, or is none. */
 void magazine_audit(struct heap *heap, unsigned class);
 
-/* Blocks in the magazine. */
+/* Blocks in the magazine. Any thread; of another's heap, a snapshot that may be off while the owner works. */
 size_t magazine_count(const struct heap *heap, unsigned class);
 
 /* A magazine kept closed over several pushes. Zeroed: none. */

@@ -71,19 +71,20 @@ static void post(struct heap *to, struct letter *letter)
     } while (!__atomic_compare_exchange_n(&to->inbox, &first, letter, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-static void post_outbox(struct outbox *box)
+static void post_outbox(struct heap *from, struct outbox *box)
 {
     if (box->letter == NULL)
         return;
     post(box->to, box->letter);
     box->letter = NULL;
+    from->outbox_bytes -= box->bytes;
+    box->bytes = 0;
 }
 
 void mail_post_all(struct heap *from)
 {
     for (int i = 0; i < OUTBOXES; i++)
-        post_outbox(&from->outbox[i]);
-    from->outbox_bytes = 0;
+        post_outbox(from, &from->outbox[i]);
 }
 
 /* The outbox for `to`, with a letter in it; NULL: no memory. */
@@ -91,7 +92,7 @@ static struct outbox *outbox_for(struct heap *from, struct heap *to)
 {
     struct outbox *box = &from->outbox[to->number % OUTBOXES];
     if (box->to != to) {
-        post_outbox(box);
+        post_outbox(from, box);
         box->to = to;
     }
     if (box->letter == NULL)
@@ -99,38 +100,25 @@ static struct outbox *outbox_for(struct heap *from, struct heap *to)
     return box->letter != NULL ? box : NULL;
 }
 
-void mail_send(struct heap *from, struct heap *to, void *p)
+bool mail_send(struct heap *from, struct heap *to, void *p)
 {
     unsigned class = arena_tag(p) % SIZE_CLASSES;
     struct outbox *box = outbox_for(from, to);
-    if (box == NULL) {
-        /* No memory for a letter. Magazines are typed by class, not owner, so ours may keep the block; a full
-         * one loses it: a leak of one block, in a process that has no memory for 512 bytes. */
-        (void)magazine_keep(from, class, p);
-        return;
-    }
+    if (box == NULL)
+        return false;
     struct letter *letter = box->letter;
     letter->block[letter->count++] = p;
+    box->bytes += size_classes[class].size;
     from->outbox_bytes += size_classes[class].size;
     if (letter->count == LETTER_BLOCKS)
-        post_outbox(box);
+        post_outbox(from, box);
     if (from->outbox_bytes > OUTBOX_BYTES_MOST)
         mail_post_all(from);
-}
-
-bool mail_send_now(struct heap *to, void *p)
-{
-    struct letter *letter = from_pool();
-    if (letter == NULL)
-        return false;
-    letter->block[0] = p;
-    letter->count = 1;
-    post(to, letter);
     return true;
 }
 
-/* One block, for heap unless its tag says otherwise by now. */
-static void deliver(struct heap *heap, struct magazine_hold *hold, void *p)
+/* One block, for heap unless its tag says otherwise by now. False: no memory to forward it. */
+static bool deliver(struct heap *heap, struct magazine_hold *hold, void *p)
 {
     uintptr_t tag = arena_tag(p);
     uintptr_t class = tag ^ (uintptr_t)heap;
@@ -139,13 +127,27 @@ static void deliver(struct heap *heap, struct magazine_hold *hold, void *p)
             report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up since it was sent */
         if (hold != NULL)
             magazine_unhold(hold);
-        mail_send(heap, mail_owner(tag), p);
-        return;
+        return mail_send(heap, mail_owner(tag), p);
     }
     if (!slab_holds(arena_span(p), p))
         report_pointer(FAULT_INVALID_FREE, p);
     if (hold == NULL || !magazine_push_held(hold, heap, (unsigned)class, p))
         shelf_put(heap, p);
+    return true;
+}
+
+/* Empties a letter. What could not be forwarded comes back in it, for the next time. */
+static void read_letter(struct heap *heap, struct magazine_hold *hold, struct letter *letter)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < letter->count; i++)
+        if (!deliver(heap, hold, letter->block[i]))
+            letter->block[left++] = letter->block[i];
+    letter->count = left;
+    if (left > 0)
+        post(heap, letter);
+    else
+        keep_letter(heap, letter);
 }
 
 void mail_collect(struct heap *heap, bool to_magazines)
@@ -154,9 +156,7 @@ void mail_collect(struct heap *heap, bool to_magazines)
     struct letter *letter = exchange_acquire(&heap->inbox, (struct letter *)NULL);
     while (letter != NULL) {
         struct letter *next = letter->next;
-        for (size_t i = 0; i < letter->count; i++)
-            deliver(heap, to_magazines ? &hold : NULL, letter->block[i]);
-        keep_letter(heap, letter);
+        read_letter(heap, to_magazines ? &hold : NULL, letter);
         letter = next;
     }
     magazine_unhold(&hold);

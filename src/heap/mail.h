@@ -12,11 +12,8 @@
 #include "heap/heap.h"
 
 /* Puts p, a block of `to`, into an outbox, and posts the letter when it is full or the outboxes hold too many
- * bytes. Sender inside its door. */
-void mail_send(struct heap *from, struct heap *to, void *p);
-
-/* Posts p in a letter of its own: for threads without a heap. False: no memory for a letter. */
-bool mail_send_now(struct heap *to, void *p);
+ * bytes. False: there is no memory for a letter, and p stays the caller's. Sender inside its door. */
+bool mail_send(struct heap *from, struct heap *to, void *p);
 
 /* Posts all outboxes. */
 void mail_post_all(struct heap *from);

@@ -1,5 +1,6 @@
 #include "heap/orphan.h"
 
+#include "base/atomic.h"
 #include "heap/fork.h"
 #include "heap/life.h"
 #include "heap/mail.h"
@@ -8,25 +9,57 @@
 struct lock orphan_lock = LOCK_INITIALIZER(LOCK_ORPHAN);
 
 static struct heap *orphan;
+static bool has_mail; /* in its outboxes */
 
-void *orphan_malloc(unsigned class)
+/* Takes the lock and returns the orphan heap; NULL, without the lock, if there is no memory for one, or the
+ * caller must not wait. */
+static struct heap *enter(void)
 {
     if (fork_holds_any_lock())
         return NULL;
-    void *block = NULL;
     lock_take(&orphan_lock);
     if (orphan == NULL)
         orphan = life_birth(NULL);
-    if (orphan != NULL) {
-        if (mail_waits(orphan))
-            mail_collect(orphan, false);
-        shelf_take(orphan, class, &block, 1);
-    }
+    if (orphan == NULL)
+        lock_drop(&orphan_lock);
+    return orphan;
+}
+
+void *orphan_malloc(unsigned class)
+{
+    struct heap *heap = enter();
+    if (heap == NULL)
+        return NULL;
+    void *block = NULL;
+    if (mail_waits(heap))
+        mail_collect(heap, false);
+    shelf_take(heap, class, &block, 1);
     lock_drop(&orphan_lock);
     return block;
 }
 
 bool orphan_free(void *p, uintptr_t tag)
 {
-    return !fork_holds_any_lock() && mail_send_now(mail_owner(tag), p);
+    struct heap *heap = enter();
+    if (heap == NULL)
+        return false;
+    bool sent = true;
+    if (mail_owner(tag) == heap) {
+        shelf_put(heap, p);
+    } else {
+        sent = mail_send(heap, mail_owner(tag), p);
+        store_relaxed(&has_mail, true);
+    }
+    lock_drop(&orphan_lock);
+    return sent;
+}
+
+void orphan_post(void)
+{
+    if (!load_relaxed(&has_mail))
+        return;
+    lock_take(&orphan_lock);
+    mail_post_all(orphan);
+    store_relaxed(&has_mail, false);
+    lock_drop(&orphan_lock);
 }

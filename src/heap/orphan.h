@@ -14,8 +14,12 @@
  * of a lock. */
 void *orphan_malloc(unsigned class);
 
-/* Returns a block with tag `tag` to its owner's heap at once. False: no memory, or as above. */
+/* Returns a block with tag `tag` to its owner's heap: the next time that heaps post, at the latest. False: no
+ * memory, or as above; the block is lost. */
 bool orphan_free(void *p, uintptr_t tag);
+
+/* Posts what orphan_free has collected. */
+void orphan_post(void);
 
 extern HIDDEN struct lock orphan_lock;
 

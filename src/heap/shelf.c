@@ -122,11 +122,26 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class)
     return slab;
 }
 
+/* Empty slabs on a list were made ahead of need: those that became empty are gone. */
+static void release_prepared(struct heap *heap, struct shelf *shelf)
+{
+    struct list_node *next;
+    for (struct list_node *node = shelf->partial[SLAB_BUCKETS - 1].first; node != NULL; node = next) {
+        struct slab *slab = LIST_ENTRY(node, struct slab, link);
+        next = node->next;
+        if (slab->free != slab->blocks)
+            continue;
+        delist(shelf, slab);
+        release(heap, slab);
+    }
+}
+
 void shelf_release_empty(struct heap *heap)
 {
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         struct shelf *shelf = &heap->shelf[class];
         struct slab *slab = shelf->current;
+        release_prepared(heap, shelf);
         if (slab == NULL)
             continue;
         shelf->current = NULL;

@@ -10,21 +10,18 @@
 #include "heap/life.h"
 #include "heap/view.h"
 
-/* Our destructor lets other libraries' run first, and goes in this round of the POSIX minimum of 4. */
-enum { EXIT_ROUND = 3 };
-
-static struct lock init_lock = LOCK_INITIALIZER(LOCK_INIT);
+struct lock init_lock = LOCK_INITIALIZER(LOCK_INIT);
 static uint32_t started;
 static pthread_key_t exit_key;
 static bool have_key;
 
+/* At once, in the first round of the thread's destructors: others that run later have the orphan heap. Were we
+ * to wait for them, a thread whose first allocation is in a destructor could end before our turn. (Of the four
+ * rounds that POSIX has at least, one that first allocates in the last still does: life_reclaim finds its heap.) */
 static void thread_exit(void *value)
 {
     struct heap *heap = value;
-    if (++heap->exit_round < EXIT_ROUND && pthread_setspecific(exit_key, heap) == 0)
-        return;
     entry_enter(heap, view_load());
-    heap->exit_round = 0;
     life_retire(heap);
 }
 
@@ -68,7 +65,7 @@ struct heap *start_thread(void)
      * allocate: the heap is ready. */
     if (!have_key || pthread_setspecific(exit_key, heap) != 0) {
         lock_take(&heap->lock);
-        heap->tls = NULL;
+        store_relaxed(&heap->tls, NULL);
         lock_drop(&heap->lock);
     }
     return heap;

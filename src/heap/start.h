@@ -8,4 +8,6 @@
  * memory, and the thread is still unborn. */
 struct heap *start_thread(void);
 
+extern HIDDEN struct lock init_lock;
+
 #endif

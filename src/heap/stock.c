@@ -55,8 +55,8 @@ void stock_give(struct heap *heap, void *at, unsigned units)
     for (int i = 0; i < STOCK_GROUPS; i++) {
         struct unit_group *group = &heap->stock[i];
         size_t offset = (uintptr_t)at - (uintptr_t)group->base;
-        if (offset >= GROUP_SIZE)
-            continue;
+        if (offset >= GROUP_SIZE || offset + units * UNIT_SIZE > GROUP_SIZE)
+            continue; /* below (the distance wraps), above, or across the end: not of this group */
         group->free |= mask32(units) << (offset >> UNIT_SHIFT);
         if (group->free == WHOLE_GROUP) {
             span_give(group->base, GROUP_UNITS, true);

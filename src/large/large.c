@@ -146,6 +146,16 @@ static void set_bytes(struct large *block, size_t size)
     add_relaxed(&live_bytes, block->bytes);
 }
 
+/* Gives back units where nothing may be mapped any more. If something is, it is somebody else's by now, or
+ * still ours: the two look the same, and the units are not used again. */
+static void return_hole(char *at, size_t units, size_t bytes)
+{
+    if (os_refill_hole(at, bytes))
+        span_give(at, units, false);
+    else
+        span_abandon(units);
+}
+
 /* Moves the pages into a longer run. */
 static bool move(struct large *block, size_t units)
 {
@@ -156,15 +166,13 @@ static bool move(struct large *block, size_t units)
     char *to = take_span(units, 1, &zero);
     if (to == NULL)
         return false;
-    if (!os_move(block->base, old_bytes, to, units << UNIT_SHIFT)) {
-        span_give(to, units, !zero);
+    size_t new_bytes = units << UNIT_SHIFT;
+    if (!os_move(block->base, old_bytes, to, new_bytes)) {
+        return_hole(to, units, new_bytes);
         return false;
     }
     arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
-    if (os_refill_hole(block->base, old_bytes))
-        span_give(block->base, block->units, false);
-    else
-        span_abandon(block->base, block->units);
+    return_hole(block->base, block->units, old_bytes);
     if (!block->moved)
         add_relaxed(&moved_blocks, (size_t)1);
     block->moved = true;

@@ -160,3 +160,8 @@ int os_thread_id(void)
 {
     return (int)kernel(SYS_gettid, 0, 0, 0, 0, 0);
 }
+
+bool os_thread_is_gone(int thread)
+{
+    return kernel(SYS_tgkill, getpid(), thread, 0, 0, 0) == -ESRCH;
+}

@@ -34,7 +34,8 @@ bool os_renew(void *at, size_t bytes);
 bool os_refill_hole(void *at, size_t bytes);
 
 /* Moves the pages of [from, from + old_bytes) to `to`, replacing the usable pages there, and extends them
- * to new_bytes. Nothing is mapped at `from` afterwards. False: nothing happened. */
+ * to new_bytes. Nothing is mapped at `from` afterwards. False: `from` is as before, but nothing may be mapped
+ * at `to` any more (Linux unmaps the destination before it looks further). */
 bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
 
 /* Returns a whole reservation to the system. */
@@ -55,5 +56,8 @@ size_t os_address_limit(void);
 
 /* The kernel's number of the calling thread. */
 int os_thread_id(void);
+
+/* Has the thread of this process with that number ended? False if the kernel does not say. */
+bool os_thread_is_gone(int thread);
 
 #endif

@@ -1,13 +1,20 @@
 /* Every replaceable operator new and delete. The library must not need libstdc++: what these use of it is
- * referenced weakly, and is there whenever a program can call them. */
+ * referenced weakly, and looked up when it is needed in a process that loaded libstdc++ after us. */
 #include <cstddef>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <new>
 
 #include "hakmem.h"
 
 __asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\n"
-        ".weak __cxa_call_terminate\n.weak _Unwind_Resume\n");
+        ".weak __cxa_call_terminate\n.weak _Unwind_Resume\n.weak _ZSt9terminatev\n");
+
+extern "C" {
+void __gxx_personality_v0() __attribute__((weak));
+void *dlopen(const char *file, int mode) noexcept __attribute__((weak));
+void *dlsym(void *library, const char *name) noexcept __attribute__((weak));
+}
 
 namespace std {
 [[noreturn]] void __throw_bad_alloc() __attribute__((weak));
@@ -16,20 +23,33 @@ namespace std {
 
 namespace {
 
+/* Plain new, which says 1, promises what malloc does: 16 from 16 bytes on, else 8. */
 void *allocate(std::size_t size, std::size_t alignment)
 {
-    return alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__ ? hak_malloc(size) : hak_memalign(alignment, size);
+    return alignment <= alignof(void *) ? hak_malloc(size) : hak_memalign(alignment, size);
+}
+
+/* A function of libstdc++: as it was when we were loaded, or of the one loaded since, which may be private to
+ * a plugin. Null: there is none. */
+template <typename Function> Function *find(Function *at_load, const char *name)
+{
+    if (at_load != nullptr || &dlopen == nullptr || &dlsym == nullptr)
+        return at_load;
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    return library != nullptr ? reinterpret_cast<Function *>(dlsym(library, name)) : nullptr;
 }
 
 /* [new.delete.single]: calls the handler until there is memory, or throws bad_alloc when there is none. */
 [[gnu::noinline, gnu::cold]] void *allocate_with_handler(std::size_t size, std::size_t alignment)
 {
+    const auto get_new_handler = find(&std::get_new_handler, "_ZSt15get_new_handlerv");
+    const auto throw_bad_alloc = find(&std::__throw_bad_alloc, "_ZSt17__throw_bad_allocv");
     for (;;) {
-        std::new_handler handler = &std::get_new_handler != nullptr ? std::get_new_handler() : nullptr;
+        std::new_handler handler = get_new_handler != nullptr ? get_new_handler() : nullptr;
         if (handler == nullptr) {
-            if (&std::__throw_bad_alloc == nullptr)
+            if (throw_bad_alloc == nullptr)
                 std::abort();
-            std::__throw_bad_alloc();
+            throw_bad_alloc();
         }
         handler();
         if (void *block = allocate(size, alignment))
@@ -47,6 +67,9 @@ void *allocate_or_null(std::size_t size, std::size_t alignment) noexcept
 {
     if (void *block = allocate(size, alignment))
         return block;
+    /* Without it when we were loaded, nothing can be caught here, and a handler might throw. */
+    if (&__gxx_personality_v0 == nullptr)
+        return nullptr;
     try {
         return allocate_with_handler(size, alignment);
     } catch (...) {

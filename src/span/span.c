@@ -11,6 +11,9 @@ struct lock span_lock = LOCK_INITIALIZER(LOCK_SPAN);
 /* Superslabs into which dirty units were freed since they were last purged, the longest ago first. */
 static struct list dirty_queue;
 
+/* Superslabs whose free units some thread is giving back now, without the lock. */
+static struct list in_purge;
+
 static struct span_stats totals; /* dirty_bytes is computed when asked for */
 
 static uint32_t run_mask(unsigned first, size_t units)
@@ -28,13 +31,19 @@ static void *use_run(struct superslab *s, unsigned first, size_t units, bool *ze
     return superslab_base(superslab_index(s)) + ((size_t)first << UNIT_SHIFT);
 }
 
-static bool commit(struct superslab *s)
+/* Makes neighbouring superslabs usable, each stretch that is not yet with one call. */
+static bool commit_run(size_t index, size_t count)
 {
-    if (s->committed)
-        return true;
-    if (!superslab_commit(s))
-        return false;
-    totals.committed_bytes += SUPERSLAB_SIZE;
+    size_t end = index + count;
+    while (index < end) {
+        size_t stretch = 0;
+        while (index + stretch < end && !superslab_at(index + stretch)->committed)
+            stretch++;
+        if (stretch > 0 && !superslab_commit(index, stretch))
+            return false;
+        totals.committed_bytes += stretch << SUPERSLAB_SHIFT;
+        index += stretch + 1;
+    }
     return true;
 }
 
@@ -68,7 +77,7 @@ static void *take_short(unsigned units, unsigned align, bool *zero)
             return NULL;
         s = superslab_at(index);
         first = 0;
-        if (!commit(s))
+        if (!commit_run(index, 1))
             return NULL;
     }
     return use_run(s, first, units, zero);
@@ -80,9 +89,8 @@ static void *take_long(size_t units, size_t align, bool *zero)
     size_t index = find_or_reserve_run(count, max_size(1, align / SUPERSLAB_UNITS));
     if (index == SIZE_MAX)
         return NULL;
-    for (size_t i = index; i < index + count; i++)
-        if (!commit(superslab_at(i)))
-            return NULL;
+    if (!commit_run(index, count))
+        return NULL;
     for (size_t i = index; i < index + count; i++) {
         size_t here = min_size(units, SUPERSLAB_UNITS);
         use_run(superslab_at(i), 0, here, zero);
@@ -152,7 +160,8 @@ bool span_extend(void *end, size_t units, bool *zero)
         unsigned first;
         size_t here;
         struct superslab *s = first_part(end, units, &first, &here);
-        if (here == units && s->reserved && (s->used & run_mask(first, units)) == 0 && commit(s)) {
+        if (here == units && s->reserved && (s->used & run_mask(first, units)) == 0 &&
+            commit_run(superslab_index(s), 1)) {
             use_run(s, first, units, zero);
             taken = true;
         }
@@ -161,9 +170,8 @@ bool span_extend(void *end, size_t units, bool *zero)
     return taken;
 }
 
-void span_abandon(void *at, size_t units)
+void span_abandon(size_t units)
 {
-    (void)at;
     lock_take(&span_lock);
     totals.used_bytes -= units << UNIT_SHIFT;
     totals.committed_bytes -= units << UNIT_SHIFT;
@@ -194,11 +202,24 @@ static struct superslab *next_to_purge(uint64_t before_ms)
     if (dirty_queue.first == NULL)
         return NULL;
     struct superslab *s = LIST_ENTRY(dirty_queue.first, struct superslab, age);
-    if (s->freed_ms >= before_ms)
+    if (s->freed_ms >= before_ms || s->purging != 0)
         return NULL;
     list_remove(&dirty_queue, &s->age);
     s->queued = false;
     return s;
+}
+
+static void end_purge(struct superslab *s)
+{
+    list_remove(&in_purge, &s->purge);
+    superslab_set_used(s, s->used & ~s->purging);
+    s->purging = 0;
+}
+
+void span_after_fork(void)
+{
+    while (in_purge.first != NULL)
+        end_purge(LIST_ENTRY(in_purge.first, struct superslab, purge));
 }
 
 size_t span_purge_before(uint64_t before_ms)
@@ -207,14 +228,15 @@ size_t span_purge_before(uint64_t before_ms)
     struct superslab *s;
     lock_take(&span_lock);
     while ((s = next_to_purge(before_ms)) != NULL) {
-        uint32_t mask = s->dirty & ~s->used;
-        superslab_set_used(s, s->used | mask);
+        s->purging = s->dirty & ~s->used;
+        superslab_set_used(s, s->used | s->purging);
+        list_push_back(&in_purge, &s->purge);
         lock_drop(&span_lock);
-        uint32_t done = purge_units(s, mask);
+        uint32_t done = purge_units(s, s->purging);
         lock_take(&span_lock);
         /* What the kernel refused (locked memory, for one) stays dirty until the next free in here. */
         s->dirty &= ~done;
-        superslab_set_used(s, s->used & ~mask);
+        end_purge(s);
         bytes += (size_t)count_ones32(done) << UNIT_SHIFT;
     }
     lock_drop(&span_lock);

@@ -1,6 +1,6 @@
 /*
- * Spans: runs of units, cut from superslabs. A run of up to 32 units lies in one superslab, a longer one
- * starts on a superslab and covers neighbours whole, up to the last.
+ * Spans: runs of units, cut from superslabs. A run of up to 32 units is taken from one superslab; a longer
+ * one starts on a superslab and covers neighbours whole, up to the last. Either may be extended.
  *
  * Placement prefers the fullest superslab that has room, so that others become empty. Freed units keep
  * their pages until span_purge_* gives them back: *what* is given back is decided here (free units that may
@@ -30,8 +30,8 @@ void span_give(void *at, size_t units, bool dirty);
  * above. */
 bool span_extend(void *end, size_t units, bool *zero);
 
-/* Units that have become unusable: something foreign is mapped there. They are never handed out again. */
-void span_abandon(void *at, size_t units);
+/* The caller keeps this many units of runs for ever: something foreign may be mapped there. */
+void span_abandon(size_t units);
 
 /* Gives back the pages of free units: of superslabs in which nothing was freed since `before_ms` (a time of
  * clock_now_ms), or of all. Returns the bytes given back. */
@@ -46,6 +46,9 @@ struct span_stats {
 };
 
 void span_stats(struct span_stats *stats);
+
+/* In the child of a fork, which holds all locks: units that another thread was purging are free again. */
+void span_after_fork(void);
 
 extern HIDDEN struct lock span_lock;
 

@@ -40,15 +40,16 @@ void superslab_set_used(struct superslab *s, uint32_t used)
         link_superslab(s, after);
 }
 
-bool superslab_commit(struct superslab *s)
+bool superslab_commit(size_t first, size_t count)
 {
-    if (s->committed)
-        return true;
-    if (!os_commit(superslab_base(superslab_index(s)), SUPERSLAB_SIZE))
+    if (!os_commit(superslab_base(first), count << SUPERSLAB_SHIFT))
         return false;
-    s->committed = true;
-    if (superslab_free_units(s) > 0)
-        link_superslab(s, superslab_free_units(s));
+    for (size_t i = first; i < first + count; i++) {
+        struct superslab *s = superslab_at(i);
+        s->committed = true;
+        if (superslab_free_units(s) > 0)
+            link_superslab(s, superslab_free_units(s));
+    }
     return true;
 }
 

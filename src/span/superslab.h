@@ -13,14 +13,16 @@
 /* Invariants: in the index exactly if committed with a free unit; a dirty bit stays while its unit is in a
  * run, and says there whether the unit may have been written before. */
 struct superslab {
-    struct list_node link; /* in the index */
-    struct list_node age;  /* in the queue of dirty ones, by freed_ms */
-    uint64_t freed_ms;     /* when a unit was last freed dirty */
-    uint32_t used;         /* bit u: unit u is in a run */
-    uint32_t dirty;        /* bit u: unit u may hold pages with content */
-    bool reserved;         /* part of the range */
+    struct list_node link;  /* in the index */
+    struct list_node age;   /* in the queue of dirty ones, by freed_ms */
+    struct list_node purge; /* among those in purge */
+    uint64_t freed_ms;      /* when a unit was last freed dirty */
+    uint32_t used;          /* bit u: unit u is in a run */
+    uint32_t dirty;         /* bit u: unit u may hold pages with content */
+    uint32_t purging;       /* bit u: unit u is free, and counts as used while its pages are given back */
+    bool reserved;          /* part of the range */
     bool committed;
-    bool queued;           /* in the queue of dirty ones */
+    bool queued;            /* in the queue of dirty ones */
 };
 
 _Static_assert(sizeof(struct superslab) <= ARENA_SUPERSLAB_ENTRY, "superslab records fill their table");
@@ -48,8 +50,8 @@ ALWAYS_INLINE unsigned superslab_free_units(const struct superslab *s)
 /* Changes which units are used, keeping the index in step. */
 void superslab_set_used(struct superslab *s, uint32_t used);
 
-/* Makes all units of a reserved superslab usable. False: out of memory. */
-bool superslab_commit(struct superslab *s);
+/* Makes all units of neighbouring reserved superslabs usable, none of which is. False: out of memory. */
+bool superslab_commit(size_t first, size_t count);
 
 /* The fullest committed superslab with a free run of `units` at a multiple of `align`; *first is the run's
  * first unit. NULL if there is none. */

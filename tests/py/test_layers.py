@@ -60,7 +60,8 @@ def is_conditional(name: str, rest: str) -> bool:
 
 class Layers(unittest.TestCase):
     def assert_none(self, faults: list[str]) -> None:
-        self.assertFalse(faults, "\n" + "\n".join(faults))
+        if faults:
+            self.fail("\n" + "\n".join(faults))
 
     def test_every_file_is_in_a_layer(self) -> None:
         self.assertTrue(sources())

@@ -2,6 +2,7 @@
  * another empties their magazines again and again. */
 #include "unit.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -78,6 +79,17 @@ static void tell_heap(void *out)
     *(struct heap **)out = heap_own();
 }
 
+static void check_nothing_is_lost(void)
+{
+    for (int i = 0; i < 4; i++)
+        hak_malloc_trim(0);
+    struct memory_stats stats;
+    stats_read(&stats);
+    CHECK(stats.small_blocks == 0);
+    CHECK(stats.cached_bytes == 0);
+    CHECK(heap_used_bytes() == 0);
+}
+
 static void owners_and_a_thief(void)
 {
     struct worker workers[OWNERS];
@@ -109,17 +121,63 @@ static void owners_and_a_thief(void)
     CHECK(frozen > 100 && taken > 100);
     for (int i = 0; i < OWNERS; i++)
         worker_stop(&workers[i]);
-    for (int i = 0; i < 4; i++)
+    check_nothing_is_lost();
+}
+
+/* Leaves blocks to be freed by others, and ends at once: with its magazines full, or emptied by the thief. */
+static void *live_briefly(void *argument)
+{
+    uint64_t seed = (uintptr_t)argument;
+    struct header *blocks[100];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 100; i++)
+            blocks[i] = make(&seed);
+        for (int i = 0; i < 100; i++) {
+            struct header *block = blocks[i];
+            if (i % 4 == 0)
+                block = atomic_exchange(&shared[random_below(&seed, SHARED)], block);
+            if (block != NULL)
+                end(block);
+        }
+        if (round == 0)
+            sched_yield();
+    }
+    return NULL;
+}
+
+static void trim(void *unused)
+{
+    (void)unused;
+    while (!stop)
         hak_malloc_trim(0);
-    struct memory_stats stats;
-    stats_read(&stats);
-    CHECK(stats.small_blocks == 0);
-    CHECK(stats.cached_bytes == 0);
-    CHECK(heap_used_bytes() == 0);
+}
+
+static void short_threads_and_a_trimmer(void)
+{
+    enum { AT_ONCE = 4 };
+    struct worker trimmer;
+    heap_own();
+    worker_start(&trimmer);
+    worker_begin(&trimmer, trim, NULL);
+    uint64_t end_ms = process_now_ms() + scaled_work(MILLISECONDS);
+    for (uintptr_t i = 1; process_now_ms() < end_ms; i++) {
+        pthread_t threads[AT_ONCE];
+        for (uintptr_t j = 0; j < AT_ONCE; j++)
+            CHECK(pthread_create(&threads[j], NULL, live_briefly, (void *)(i * AT_ONCE + j)) == 0);
+        for (int j = 0; j < AT_ONCE; j++)
+            CHECK(pthread_join(threads[j], NULL) == 0);
+    }
+    stop = true;
+    worker_wait(&trimmer);
+    worker_stop(&trimmer);
+    for (int i = 0; i < SHARED; i++)
+        if (shared[i] != NULL)
+            end(shared[i]);
+    check_nothing_is_lost();
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {UNIT_TEST(owners_and_a_thief)};
+    const struct CMUnitTest tests[] = {UNIT_TEST(owners_and_a_thief), UNIT_TEST(short_threads_and_a_trimmer)};
     return cmocka_run_group_tests_name("freeze_stress", tests, NULL, NULL);
 }

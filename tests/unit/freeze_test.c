@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "arena/meta.h"
 #include "fake_os.h"
 #include "heap/events.h"
 #include "heap/freeze.h"
 #include "heap/magazine.h"
+#include "heap/shelf.h"
 #include "heaps.h"
 #include "worker.h"
 
@@ -266,6 +268,32 @@ static void thief_gives_up_without_barrier(void)
     CHECK(!freeze_begin(sleeper)); /* no thread owns it now */
 }
 
+/* A magazine may hold blocks that another heap has adopted. Without memory for letters the thief cannot send
+ * them on; still only the owner moves the top. */
+static void thief_leaves_the_top_alone(void)
+{
+    struct worker worker;
+    struct heap *own = heap_own();
+    const unsigned class = size_class_of(SIZE);
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    struct slab *slab;
+    while ((slab = shelf_part_with(sleeper, class)) != NULL)
+        shelf_adopt(own, slab);
+    fake_os_refuse(FAKE_RESERVE | FAKE_COMMIT, 1, FAKE_EVERY);
+    while (meta_alloc(64) != NULL)
+        ;
+    void **top = sleeper->view.bin[class].top;
+    CHECK(freeze_begin(sleeper));
+    freeze_empty(sleeper);
+    CHECK(sleeper->view.bin[class].top == top);
+    freeze_end(sleeper);
+    fake_os_obey();
+    worker_run(&worker, resume, NULL);
+    worker_run(&worker, free_live, NULL);
+    worker_stop(&worker);
+}
+
 static void budget_survives(void)
 {
     struct worker worker;
@@ -292,6 +320,7 @@ int main(void)
         UNIT_TEST(frozen_thread_may_end_among_others),
         UNIT_TEST(thief_gives_up_at_a_busy_door),
         UNIT_TEST(thief_gives_up_without_barrier),
+        UNIT_TEST(thief_leaves_the_top_alone),
         UNIT_TEST(budget_survives),
     };
     return cmocka_run_group_tests_name("freeze", tests, NULL, NULL);

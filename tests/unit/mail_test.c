@@ -167,17 +167,6 @@ static void adopted_blocks_leave_magazines(void)
     CHECK(own->shelf[CLASS].blocks_out == 0);
 }
 
-static void one_block_goes_at_once(void)
-{
-    struct view *word;
-    heap_own();
-    struct heap *other = heap_other(&word);
-    pop_all(other, 1);
-    CHECK(mail_send_now(other, blocks[0]));
-    mail_collect(other, false);
-    CHECK(other->shelf[CLASS].blocks_out == 0);
-}
-
 static void without_memory_the_sender_keeps_blocks(void)
 {
     struct view *word;
@@ -189,7 +178,6 @@ static void without_memory_the_sender_keeps_blocks(void)
     fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
     while (meta_alloc(64) != NULL)
         ;
-    CHECK(!mail_send_now(other, blocks[2]));
     hak_free(blocks[0]);
     hak_free(blocks[1]);
     fake_os_obey();
@@ -258,7 +246,6 @@ int main(void)
         UNIT_TEST(many_heaps_get_their_own),
         UNIT_TEST(adopted_blocks_are_forwarded),
         UNIT_TEST(adopted_blocks_leave_magazines),
-        UNIT_TEST(one_block_goes_at_once),
         UNIT_TEST(without_memory_the_sender_keeps_blocks),
         UNIT_TEST(faults_end_the_process),
         UNIT_TEST(exit_posts_everything),

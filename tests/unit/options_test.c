@@ -91,7 +91,8 @@ static void bad_values_get_one_line(void)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char line[200];
         snprintf(line, sizeof line,
-                 "hakmem: warning: %s: legal values are delay=MS with MS from 0 to 86400000; using the mode's\n", bad[i]);
+                 "hakmem: warning: %s: legal values are delay=MS with MS from 0 to 86400000; using the mode's\n",
+                 bad[i]);
         CHECK_SAYS(load_bad_purge, bad[i], line);
     }
 }

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "api/stats.h"
 #include "child.h"
@@ -22,7 +22,7 @@
 #include "heaps.h"
 
 /* Under ThreadSanitizer, which finds nothing in one thread, a part of the calls will do. */
-enum { BLOCKS_MOST = 400, STEP = HAK_TSAN ? 9 : 1 };
+enum { BLOCKS_MOST = 400, STEP = HAK_TSAN ? 5 : 1 };
 
 struct block {
     unsigned char *at;
@@ -237,15 +237,19 @@ static void sweep(unsigned calls, size_t refused, size_t first, size_t last)
                     (unsigned)child.status, child.output);
             CHECK(!"the scenario ends well");
         }
-        if (*refused_in_child == 0) {
-            if(getenv("V"))print_message("N=%zu\n",n);return;}
+        if (*refused_in_child == 0)
+            return;
     }
     CHECK(first == last);
 }
 
-static void nothing_refused(void)
+/* The scenario needs what it is to be refused. */
+static void scenario_makes_every_call(void)
 {
-    sweep(FAKE_ALL, 0, 1, 1);
+    for (unsigned kind = 1; kind < FAKE_BARRIER; kind <<= 1) {
+        sweep(kind, 1, 1, 1);
+        CHECK(*refused_in_child == 1);
+    }
 }
 
 static void each_call_refused_once(void)
@@ -271,14 +275,39 @@ static void every_call_of_a_kind(void)
         sweep(kinds[i], FAKE_EVERY, 1, 1);
 }
 
+/* The real system refuses: there is no more address space. */
+static void address_space_runs_out(void)
+{
+    if (HAK_SANITIZED)
+        return; /* the sanitizers need more of it than there could be */
+    enum { MOST = 1000 };
+    static unsigned char *held[MOST];
+    size_t got = 0;
+    CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){400 * MIB, 400 * MIB}) == 0);
+    while (got < MOST && (held[got] = hak_malloc(MIB)) != NULL)
+        memset(held[got++], 1, MIB);
+    CHECK(got > 200 && got < 400);
+    CHECK(errno == ENOMEM);
+    CHECK(hak_malloc(500 * MIB) == NULL);
+    for (size_t i = 0; i < got; i++)
+        check_bytes(held[i], MIB, 4096, 1);
+    hak_free(held[--got]);
+    CHECK(hak_malloc(MIB) != NULL);
+    while (got > 0)
+        hak_free(held[--got]);
+    for (int i = 0; i < 100; i++)
+        CHECK(hak_malloc(2 * MIB) != NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(nothing_refused),
+        UNIT_TEST(scenario_makes_every_call),
         UNIT_TEST(each_call_refused_once),
         UNIT_TEST(each_call_and_the_next_few),
         UNIT_TEST(each_call_and_all_that_follow),
         UNIT_TEST(every_call_of_a_kind),
+        UNIT_TEST(address_space_runs_out),
     };
     return cmocka_run_group_tests_name("refusal", tests, NULL, NULL);
 }

@@ -1,0 +1,202 @@
+/* os/os.h: the contract, on the system that runs the test. */
+#include "unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "child.h"
+#include "os/os.h"
+
+static size_t page;
+
+static char *reserve(size_t pages)
+{
+    page = os_page_size();
+    char *at = os_reserve(NULL, pages * page);
+    CHECK(at != NULL);
+    return at;
+}
+
+static char *committed(size_t pages)
+{
+    char *at = reserve(pages);
+    CHECK(os_commit(at, pages * page));
+    return at;
+}
+
+static void check_bytes(const char *at, size_t bytes, char wanted)
+{
+    for (size_t i = 0; i < bytes; i++)
+        CHECK(at[i] == wanted);
+}
+
+static void page_size_is_the_systems(void)
+{
+    CHECK(os_page_size() == (size_t)sysconf(_SC_PAGESIZE));
+    CHECK(is_power_of_two(os_page_size()));
+}
+
+static void touch(uintptr_t at)
+{
+    alarm(0);
+    *(volatile char *)at = 1;
+}
+
+static void reserved_pages_become_usable(void)
+{
+    char *at = reserve(4);
+    CHECK(os_commit(at + page, 2 * page));
+    check_bytes(at + page, 2 * page, 0);
+    memset(at + page, 1, 2 * page);
+    struct child untouchable = child_run(touch, (uintptr_t)at);
+    CHECK(untouchable.status != 0);
+    struct child usable = child_run(touch, (uintptr_t)at + page);
+    CHECK(usable.status == 0);
+}
+
+static void reserves_where_told(void)
+{
+    char *at = reserve(8);
+    os_release(at + 2 * page, 2 * page);
+    CHECK(os_reserve(at + 2 * page, 2 * page) == at + 2 * page);
+    CHECK(os_reserve(at + 2 * page, page) == NULL);
+    CHECK(os_reserve(at, 8 * page) == NULL);
+    CHECK(os_reserve(NULL, (size_t)1 << 62) == NULL);
+}
+
+static void purged_pages_read_as_zero(void)
+{
+    char *at = committed(6);
+    memset(at, 3, 6 * page);
+    CHECK(os_purge(at + page, 4 * page));
+    check_bytes(at, page, 3);
+    check_bytes(at + page, 4 * page, 0);
+    check_bytes(at + 5 * page, page, 3);
+}
+
+/* Locked memory cannot be given back. */
+static void refused_purge_keeps_content(void)
+{
+    char *at = committed(2);
+    memset(at, 3, 2 * page);
+    if (mlock(at, 2 * page) != 0)
+        return; /* not allowed here */
+    errno = 44;
+    if (!os_purge(at, 2 * page))
+        check_bytes(at, 2 * page, 3);
+    CHECK(errno == 44);
+}
+
+static void renewed_pages_are_fresh(void)
+{
+    char *at = committed(3);
+    memset(at, 3, 3 * page);
+    CHECK(os_renew(at + page, page));
+    check_bytes(at, page, 3);
+    check_bytes(at + page, page, 0);
+    check_bytes(at + 2 * page, page, 3);
+}
+
+static void holes_are_filled_only_if_empty(void)
+{
+    char *at = committed(4);
+    memset(at, 3, 4 * page);
+    CHECK(!os_refill_hole(at, page));
+    os_release(at + page, 2 * page);
+    CHECK(!os_refill_hole(at, 4 * page));
+    CHECK(os_refill_hole(at + page, 2 * page));
+    check_bytes(at, page, 3);
+    check_bytes(at + page, 2 * page, 0);
+    memset(at + page, 4, 2 * page);
+}
+
+static void moved_pages_keep_content(void)
+{
+    char *from = committed(4);
+    char *to = committed(10);
+    memset(from, 5, 4 * page);
+    memset(to, 6, 10 * page);
+    CHECK(os_move(from, 4 * page, to + page, 8 * page));
+    check_bytes(to, page, 6);
+    check_bytes(to + page, 4 * page, 5);
+    check_bytes(to + 5 * page, 4 * page, 0);
+    check_bytes(to + 9 * page, page, 6);
+    CHECK(os_refill_hole(from, 4 * page));
+}
+
+/* A user may have split the block's mapping, with madvise or mprotect. Kernels differ in whether they move it
+ * then; one that does not must leave everything as it was. */
+static void refused_move_changes_nothing(void)
+{
+    char *from = committed(6);
+    char *to = committed(20);
+    memset(from, 5, 6 * page);
+    memset(to, 6, 20 * page);
+    CHECK(madvise(from + 2 * page, 2 * page, MADV_DONTFORK) == 0);
+    if (os_move(from, 6 * page, to, 18 * page)) {
+        check_bytes(to, 6 * page, 5);
+        return;
+    }
+    check_bytes(from, 6 * page, 5);
+    memset(to, 7, 20 * page);
+    CHECK(!os_refill_hole(to, 20 * page));
+}
+
+static void errno_is_kept(void)
+{
+    char *at = committed(2);
+    errno = 55;
+    CHECK(os_reserve(at, page) == NULL);
+    CHECK(!os_refill_hole(at, page));
+    CHECK(!os_commit((void *)(UINTPTR_MAX - 64 * KIB + 1), page));
+    CHECK(!os_move(at, page, at, page));
+    (void)os_barrier();
+    (void)os_random();
+    (void)os_address_limit();
+    CHECK(errno == 55);
+}
+
+static void *tell_id(void *out)
+{
+    *(int *)out = os_thread_id();
+    return NULL;
+}
+
+static void threads_have_numbers(void)
+{
+    pthread_t thread;
+    int other = 0;
+    CHECK(os_thread_id() == getpid());
+    CHECK(pthread_create(&thread, NULL, tell_id, &other) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(other > 0 && other != getpid());
+}
+
+static void random_numbers_differ(void)
+{
+    CHECK(os_random() != os_random());
+    CHECK(!os_is_secure());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(page_size_is_the_systems),
+        UNIT_TEST(reserved_pages_become_usable),
+        UNIT_TEST(reserves_where_told),
+        UNIT_TEST(purged_pages_read_as_zero),
+        UNIT_TEST(refused_purge_keeps_content),
+        UNIT_TEST(renewed_pages_are_fresh),
+        UNIT_TEST(holes_are_filled_only_if_empty),
+        UNIT_TEST(moved_pages_keep_content),
+        UNIT_TEST(refused_move_changes_nothing),
+        UNIT_TEST(errno_is_kept),
+        UNIT_TEST(threads_have_numbers),
+        UNIT_TEST(random_numbers_differ),
+    };
+    return cmocka_run_group_tests_name("os", tests, NULL, NULL);
+}

@@ -66,6 +66,8 @@ static const char *put_conversion(struct sink *sink, const char *f, va_list *arg
         put_text(sink, "0x");
         put_number(sink, (uintptr_t)va_arg(*args, void *), 16);
         break;
+    case '\0':
+        break;
     default:
         put_char(sink, *f);
         break;

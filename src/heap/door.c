@@ -261,7 +261,7 @@ bool door_trim(void)
     if (heap == NULL)
         return false;
     mail_post_all(heap);
-    orphan_post();
+    orphan_tidy();
     empty_sleepers(heap);
     mail_collect(heap, false);
     magazine_flush_all(heap);

@@ -56,7 +56,7 @@ void heartbeat(struct heap *heap)
 {
     grant(heap);
     mail_post_all(heap);
-    orphan_post();
+    orphan_tidy();
     if (mail_waits(heap))
         mail_collect(heap, true);
     look_at_next_magazine(heap);

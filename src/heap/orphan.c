@@ -5,6 +5,7 @@
 #include "heap/life.h"
 #include "heap/mail.h"
 #include "heap/shelf.h"
+#include "heap/stock.h"
 
 struct lock orphan_lock = LOCK_INITIALIZER(LOCK_ORPHAN);
 
@@ -19,7 +20,7 @@ static struct heap *enter(void)
         return NULL;
     lock_take(&orphan_lock);
     if (orphan == NULL)
-        orphan = life_birth(NULL);
+        store_release(&orphan, life_birth(NULL));
     if (orphan == NULL)
         lock_drop(&orphan_lock);
     return orphan;
@@ -54,12 +55,16 @@ bool orphan_free(void *p, uintptr_t tag)
     return sent;
 }
 
-void orphan_post(void)
+void orphan_tidy(void)
 {
-    if (!load_relaxed(&has_mail))
+    struct heap *heap = load_acquire(&orphan);
+    if (heap == NULL || (!load_relaxed(&has_mail) && !mail_waits(heap)))
         return;
     lock_take(&orphan_lock);
-    mail_post_all(orphan);
+    mail_collect(heap, false);
+    mail_post_all(heap);
+    shelf_release_empty(heap);
+    stock_trim(heap);
     store_relaxed(&has_mail, false);
     lock_drop(&orphan_lock);
 }

@@ -18,8 +18,8 @@ void *orphan_malloc(unsigned class);
  * memory, or as above; the block is lost. */
 bool orphan_free(void *p, uintptr_t tag);
 
-/* Posts what orphan_free has collected. */
-void orphan_post(void);
+/* Posts what orphan_free has collected, takes in what has come back, and gives empty slabs back. */
+void orphan_tidy(void);
 
 extern HIDDEN struct lock orphan_lock;
 

@@ -160,7 +160,7 @@ static void return_hole(char *at, size_t units, size_t bytes)
 static bool move(struct large *block, size_t units)
 {
     size_t old_bytes = block->units << UNIT_SHIFT;
-    if (old_bytes < MOVE_LEAST || load_relaxed(&moved_blocks) >= MOVED_MOST)
+    if (old_bytes < MOVE_LEAST || load_relaxed(&moved_blocks) >= MOVED_MOST || !os_can_move(block->base, old_bytes))
         return false;
     bool zero;
     char *to = take_span(units, 1, &zero);

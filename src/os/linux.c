@@ -110,6 +110,13 @@ bool os_refill_hole(void *at, size_t bytes)
     return false;
 }
 
+bool os_can_move(void *from, size_t bytes)
+{
+    /* Grown in place beyond all bounds, one mapping is told ENOMEM, a part of several EFAULT. */
+    const long boundless = 1L << 46;
+    return kernel(SYS_mremap, (long)from, (long)bytes, boundless, 0, 0) != -EFAULT;
+}
+
 bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
 {
     return !is_error(kernel(SYS_mremap, (long)from, (long)old_bytes, (long)new_bytes,

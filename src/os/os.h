@@ -33,6 +33,10 @@ bool os_renew(void *at, size_t bytes);
 /* As os_renew where nothing is mapped. False: something else took the place meanwhile. */
 bool os_refill_hole(void *at, size_t bytes);
 
+/* May os_move be tried? It wants one mapping, and the user may have split a block's (madvise, mlock, mprotect on
+ * a part of it). */
+bool os_can_move(void *from, size_t bytes);
+
 /* Moves the pages of [from, from + old_bytes) to `to`, replacing the usable pages there, and extends them
  * to new_bytes. Nothing is mapped at `from` afterwards. False: `from` is as before, but nothing may be mapped
  * at `to` any more (Linux unmaps the destination before it looks further). */

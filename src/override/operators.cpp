@@ -2,19 +2,15 @@
  * referenced weakly, and looked up when it is needed in a process that loaded libstdc++ after us. */
 #include <cstddef>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <new>
 
 #include "hakmem.h"
+#include "override/late_lookup.h"
 
 __asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\n"
         ".weak __cxa_call_terminate\n.weak _Unwind_Resume\n.weak _ZSt9terminatev\n");
 
-extern "C" {
-void __gxx_personality_v0() __attribute__((weak));
-void *dlopen(const char *file, int mode) noexcept __attribute__((weak));
-void *dlsym(void *library, const char *name) noexcept __attribute__((weak));
-}
+extern "C" void __gxx_personality_v0() __attribute__((weak));
 
 namespace std {
 [[noreturn]] void __throw_bad_alloc() __attribute__((weak));
@@ -29,14 +25,12 @@ void *allocate(std::size_t size, std::size_t alignment)
     return alignment <= alignof(void *) ? hak_malloc(size) : hak_memalign(alignment, size);
 }
 
-/* A function of libstdc++: as it was when we were loaded, or of the one loaded since, which may be private to
- * a plugin. Null: there is none. */
+/* A function of libstdc++: as it was when we were loaded, or of the one loaded since. Null: there is none. */
 template <typename Function> Function *find(Function *at_load, const char *name)
 {
-    if (at_load != nullptr || &dlopen == nullptr || &dlsym == nullptr)
+    if (at_load != nullptr || &late_lookup == nullptr)
         return at_load;
-    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    return library != nullptr ? reinterpret_cast<Function *>(dlsym(library, name)) : nullptr;
+    return reinterpret_cast<Function *>(late_lookup(name));
 }
 
 /* [new.delete.single]: calls the handler until there is memory, or throws bad_alloc when there is none. */

@@ -113,7 +113,7 @@ void *aligned(void *block, std::size_t size, std::size_t alignment)
 void every_aligned_pair_works()
 {
     for (std::size_t alignment = 1; alignment <= (std::size_t{4} << 20); alignment *= 2) {
-        for (std::size_t size : {std::size_t{0}, std::size_t{40}, std::size_t{3000}, std::size_t{70000}}) {
+        for (std::size_t size : {std::size_t{0}, std::size_t{8}, std::size_t{40}, std::size_t{3000}, std::size_t{70000}}) {
             const align_val_t value{alignment};
             delete_aligned(aligned(new_aligned(size, value), size, alignment), value);
             delete_aligned_sized(aligned(new_aligned(size, value), size, alignment), size, value);

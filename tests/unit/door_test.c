@@ -252,6 +252,32 @@ static void trim_gives_everything_back(void)
     CHECK(hak_malloc_trim(0) == 0);
 }
 
+static void prewarmed_slabs_go_back(void)
+{
+    heap_own();
+    hak_malloc_trim(0);
+    size_t before = heap_used_bytes();
+    CHECK(hak_prewarm(1024, 10000) == 10000);
+    CHECK(heap_used_bytes() >= before + 10000 * 1024 / 2);
+    hak_malloc_trim(0);
+    CHECK(heap_used_bytes() == before);
+}
+
+static void blocks_shrink_without_memory(void)
+{
+    char *block = hak_malloc(30000);
+    memset(block, 7, 30000);
+    fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+    while (hak_malloc(300) != NULL)
+        ;
+    errno = 77;
+    CHECK(hak_realloc(block, 300) == block);
+    CHECK(errno == 77);
+    fake_os_obey();
+    for (int i = 0; i < 300; i++)
+        CHECK(block[i] == 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +290,8 @@ int main(void)
         UNIT_TEST(any_value_ends_in_one_line),
         UNIT_TEST(large_faults_end_in_one_line),
         UNIT_TEST(trim_gives_everything_back),
+        UNIT_TEST(prewarmed_slabs_go_back),
+        UNIT_TEST(blocks_shrink_without_memory),
     };
     return cmocka_run_group_tests_name("door", tests, NULL, NULL);
 }

@@ -1,7 +1,10 @@
 /* heap/freeze.h: emptying the magazines of a thread that sleeps, and giving up on one that is at work. */
 #include "unit.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "arena/meta.h"
 #include "fake_os.h"
@@ -309,6 +312,35 @@ static void budget_survives(void)
     worker_stop(&worker);
 }
 
+static void allocate_and_fork(int signal)
+{
+    (void)signal;
+    void *volatile block = hak_malloc(SIZE);
+    hak_free(block);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    CHECK(waitpid(child, NULL, 0) == child);
+}
+
+/* The thief finds a double free: the handler of SIGABRT runs while another heap's lock is held. */
+static void trim_finds_double_free(uintptr_t unused)
+{
+    struct worker worker;
+    (void)unused;
+    signal(SIGABRT, allocate_and_fork);
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    void **slots = sleeper->shelf[size_class_of(SIZE)].slots;
+    slots[1] = slots[2];
+    hak_malloc_trim(0);
+}
+
+static void abort_handler_may_allocate_and_fork(void)
+{
+    CHECK_DIES(trim_finds_double_free, 0, "^hakmem: fatal: double free of 0x[0-9a-f]+ \\(class 64 B, thread [0-9]+\\)$");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +354,7 @@ int main(void)
         UNIT_TEST(thief_gives_up_without_barrier),
         UNIT_TEST(thief_leaves_the_top_alone),
         UNIT_TEST(budget_survives),
+        UNIT_TEST(abort_handler_may_allocate_and_fork),
     };
     return cmocka_run_group_tests_name("freeze", tests, NULL, NULL);
 }

@@ -1,0 +1,19 @@
+/* Only in the shared library: a static program has what it was linked with, and its linker warns of dlopen. */
+#include "override/late_lookup.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+/* In libdl before glibc 2.34; whoever loads plugins has it. */
+#pragma weak dlopen
+#pragma weak dlsym
+
+void *late_lookup(const char *name)
+{
+    void *(*open)(const char *, int) = dlopen;
+    void *(*find)(void *restrict, const char *restrict) = dlsym;
+    if (open == NULL || find == NULL)
+        return NULL;
+    void *library = open("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    return library != NULL ? find(library, name) : NULL;
+}

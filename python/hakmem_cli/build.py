@@ -116,14 +116,22 @@ def _run(command: list[str], what: str) -> None:
         raise CannotError(f"{what} failed (the output is above): {' '.join(command)}")
 
 
+def _is_usable(cache: Path) -> bool:
+    """False where CMake would refuse: the repository has been moved or copied, or a tool is gone."""
+    entries = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read_text(), re.MULTILINE))
+    tools = ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "CMAKE_MAKE_PROGRAM")
+    return entries.get("CMAKE_HOME_DIRECTORY") == str(ROOT) and all(
+        Path(entries.get(tool, "")).exists() for tool in tools
+    )
+
+
 def _generator(directory: Path) -> list[str]:
     """CMake's argument for a new build directory; an old one keeps what it has."""
     cache = directory / "CMakeCache.txt"
     if cache.exists():
-        home = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache.read_text(), re.MULTILINE)
-        if home and Path(home[1]) == ROOT:
+        if _is_usable(cache):
             return []
-        shutil.rmtree(directory)  # made before the repository was moved or copied; CMake would refuse it
+        shutil.rmtree(directory)
     return ["-G", "Ninja" if shutil.which("ninja") else "Unix Makefiles"]
 
 

@@ -37,7 +37,10 @@ def _is_there(proof: str) -> bool:
 
 def _install(packages: list[str]) -> None:
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    for step in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]):
+    for step in (
+        ["apt-get", "update", "-qq"],
+        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages],
+    ):
         done = subprocess.run(
             step, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )

@@ -201,7 +201,7 @@ static COLD void free_without_heap(void *p)
         return;
     /* A handler that frees more than that while its thread holds a lock leaks the rest. */
     if (tag != TAG_LARGE)
-        (void)orphan_free(p, tag);
+        (void)orphan_free(p);
     else if (!fork_holds_any_lock())
         free_large(p);
 }

@@ -1,5 +1,6 @@
 #include "heap/orphan.h"
 
+#include "arena/arena.h"
 #include "base/atomic.h"
 #include "heap/fork.h"
 #include "heap/life.h"
@@ -39,11 +40,13 @@ void *orphan_malloc(unsigned class)
     return block;
 }
 
-bool orphan_free(void *p, uintptr_t tag)
+bool orphan_free(void *p)
 {
     struct heap *heap = enter();
     if (heap == NULL)
         return false;
+    /* Read now: the orphan heap may have been idle before, and have lost the slab to another. */
+    uintptr_t tag = arena_tag(p);
     bool sent = true;
     if (mail_owner(tag) == heap) {
         shelf_put(heap, p);

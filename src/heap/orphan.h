@@ -5,7 +5,6 @@
 #define HAK_HEAP_ORPHAN_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/lock.h"
@@ -14,9 +13,9 @@
  * of a lock. */
 void *orphan_malloc(unsigned class);
 
-/* Returns a block with tag `tag` to its owner's heap: the next time that heaps post, at the latest. False: no
+/* Returns a block of some heap to it: the next time that heaps post, at the latest. False: no
  * memory, or as above; the block is lost. */
-bool orphan_free(void *p, uintptr_t tag);
+bool orphan_free(void *p);
 
 /* Posts what orphan_free has collected, takes in what has come back, and gives empty slabs back. */
 void orphan_tidy(void);

@@ -1,6 +1,7 @@
 #include "heap/shelf.h"
 
 #include "arena/arena.h"
+#include "base/fail.h"
 #include "heap/life.h"
 #include "heap/report.h"
 #include "heap/stock.h"
@@ -8,6 +9,7 @@
 static void enlist(struct shelf *shelf, struct slab *slab)
 {
     unsigned bucket = slab_bucket_for(slab);
+    ASSERT(slab->bucket == SLAB_BUCKETS && slab != shelf->current);
     slab->bucket = (uint8_t)bucket;
     list_push_front(&shelf->partial[bucket], &slab->link);
 }
@@ -86,9 +88,11 @@ void shelf_put(struct heap *heap, void *p)
 {
     struct slab *slab = arena_span(p);
     struct shelf *shelf = &heap->shelf[slab->class];
+    ASSERT(arena_tag(p) == ((uintptr_t)heap | slab->class));
     enum slab_verdict verdict = slab_put(slab, p);
     if (UNLIKELY(verdict != SLAB_FINE))
         report_pointer(verdict == SLAB_DOUBLE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, p);
+    ASSERT(shelf->blocks_out > 0);
     shelf->blocks_out--;
     if (slab == shelf->current)
         return;
@@ -117,8 +121,10 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class)
         slab = shelf->current;
         shelf->current = NULL;
     }
-    if (slab != NULL)
+    if (slab != NULL) {
+        ASSERT(shelf->blocks_out >= slab->blocks - slab->free);
         shelf->blocks_out -= slab->blocks - slab->free;
+    }
     return slab;
 }
 

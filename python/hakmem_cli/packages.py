@@ -49,9 +49,9 @@ def _install(packages: list[str]) -> None:
             raise CannotError(f"{' '.join(step)} failed: {reason}")
 
 
-def ensure(*, for_long_tests: bool) -> None:
+def ensure() -> None:
     """Installs what is missing, if this is Debian and we may; otherwise says what to install."""
-    needed = _PACKAGES | (_python_tests() if for_long_tests else {})
+    needed = {**_PACKAGES, **_python_tests()}
     missing = [package for package, proof in needed.items() if not _is_there(proof)]
     if not missing:
         return

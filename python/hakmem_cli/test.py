@@ -91,7 +91,7 @@ def _run_unittest(count: Count) -> None:
 
 
 def test(*, include_long: bool) -> int:
-    packages.ensure(for_long_tests=include_long)
+    packages.ensure()
     count = Count()
     built = [preset for preset in PRESETS if _build(preset, count)]
     for preset in built:

@@ -222,6 +222,10 @@ NOINLINE void door_free(void *p)
 size_t door_usable_size(const void *p)
 {
     uintptr_t tag = arena_tag(p);
+    const struct heap *heap = view_load()->heap;
+    uintptr_t class = tag ^ (uintptr_t)heap;
+    if (heap != NULL && class < SIZE_CLASSES && magazine_is_top(heap, (unsigned)class, p))
+        report_pointer(FAULT_USE_AFTER_FREE, p);
     if (tag >= TAG_KINDS && slab_holds(arena_span(p), p))
         return size_classes[tag % SIZE_CLASSES].size;
     const struct large *block = large_find(p);

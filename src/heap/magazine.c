@@ -205,7 +205,7 @@ bool magazine_keep(struct heap *heap, unsigned class, void *p)
 
 bool magazine_is_top(const struct heap *heap, unsigned class, const void *p)
 {
-    return p != NULL && *heap->view.bin[class].top == p;
+    return p != NULL && load_relaxed(heap->view.bin[class].top) == p;
 }
 
 void magazine_widen(struct heap *heap, unsigned class, size_t count)

@@ -9,6 +9,7 @@
 #define FAULT_DOUBLE_FREE "double free"
 #define FAULT_INVALID_FREE "invalid free"
 #define FAULT_INVALID_POINTER "invalid pointer"
+#define FAULT_USE_AFTER_FREE "use after free"
 
 /* Ends the process. What the tag map knows of `p`, any value, is added. */
 _Noreturn COLD void report_pointer(const char *fault, const void *p);

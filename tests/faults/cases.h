@@ -26,6 +26,7 @@
 #define INVALID_FREE_UNKNOWN "hakmem: fatal: invalid free of %s " WHERE_UNKNOWN
 #define INVALID_USE_ANY "hakmem: fatal: invalid (free|realloc|pointer|malloc_usable_size) of %s " WHERE_ANY
 /* The slab or the cache may have been given up by then, and with it the knowledge of the class. */
+#define USE_AFTER_FREE_SMALL "hakmem: fatal: use after free of %s " WHERE_SMALL
 #define DOUBLE_FREE_ANY "hakmem: fatal: double free of %s " WHERE_ANY
 
 /* double_free.c */
@@ -35,6 +36,7 @@ void double_free_of_large_blocks(void **state);
 void double_free_of_huge_blocks(void **state);
 void double_free_by_another_thread(void **state);
 void double_free_after_realloc(void **state);
+void realloc_of_a_freed_block(void **state);
 
 /* invalid_free.c */
 void free_inside_a_small_block(void **state);

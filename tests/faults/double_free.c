@@ -119,3 +119,22 @@ void double_free_after_realloc(void **state)
     assert_true(fault_is_reported(free_after_moving, 64, DOUBLE_FREE_SMALL));
     assert_true(fault_is_reported(free_after_moving, 1500, DOUBLE_FREE_SMALL));
 }
+
+static void realloc_freed(uintptr_t size)
+{
+    void *block = family.malloc(size);
+    fault_announce(block);
+    family.free(block);
+    if (family.realloc(block, size) == NULL) {
+        return;
+    }
+}
+
+/* The size would fit in place, so that nothing is freed a second time. */
+void realloc_of_a_freed_block(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SMALL_COUNT; i++) {
+        assert_true(fault_is_reported(realloc_freed, SMALL_SIZES[i], USE_AFTER_FREE_SMALL));
+    }
+}

@@ -33,7 +33,7 @@ void lock_drop(struct lock *lock);
 /* Does the calling thread hold the lock? Async-signal-safe. */
 bool lock_is_mine(const struct lock *lock);
 
-/* As lock_take for a second lock of the same rank: fork takes every heap's lock, in creation order. */
+/* As lock_take for a second lock of the same rank: fork takes every heap's lock, newest first. */
 void lock_take_sibling(struct lock *lock);
 
 /* A thread that holds every lock there is (fork) says so: until it takes that back, taking and dropping locks

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/fmt.h"
 #include "config/policy.h"
 #include "os/os.h"
 
@@ -81,8 +82,13 @@ static void apply(const struct option *option, char **environment)
 static void warn_unknown(const char *entry)
 {
     static const char prefix[] = "HAKMEM_";
-    if (strncmp(entry, prefix, sizeof prefix - 1) == 0 && !is_known(entry))
-        warn("%s: no such option; the options are HAKMEM_MODE, HAKMEM_PURGE", entry);
+    if (strncmp(entry, prefix, sizeof prefix - 1) != 0 || is_known(entry))
+        return;
+    char names[256];
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        length += fmt_print(names + length, sizeof names - length, "%s%s", i > 0 ? ", " : "", options[i].name);
+    warn("%s: no such option; the options are %s", entry, names);
 }
 
 void options_load(char **environment)

@@ -14,12 +14,12 @@ HAK_EXPORT void free_sized(void *ptr, size_t size);
 HAK_EXPORT void free_aligned_sized(void *ptr, size_t alignment, size_t size);
 HAK_EXPORT void cfree(void *ptr);
 
-HAK_EXPORT void *malloc(size_t size)
+FRAGILE HAK_EXPORT void *malloc(size_t size)
 {
     return hot_malloc(size);
 }
 
-HAK_EXPORT void free(void *ptr)
+FRAGILE HAK_EXPORT void free(void *ptr)
 {
     hot_free(ptr);
 }
@@ -79,7 +79,7 @@ HAK_EXPORT void free_aligned_sized(void *ptr, size_t alignment, size_t size)
     hak_free_aligned_sized(ptr, alignment, size);
 }
 
-HAK_EXPORT void cfree(void *ptr)
+FRAGILE HAK_EXPORT void cfree(void *ptr)
 {
     hot_free(ptr);
 }

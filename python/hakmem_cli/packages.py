@@ -19,6 +19,7 @@ _PACKAGES = {
     "clang": "clang",
     "binutils": "objdump",
     "git": "git",
+    "pkg-config": "pkg-config",
     "redis-server": "redis-server",
     "redis-tools": "redis-benchmark",
     "libcmocka-dev": "/usr/include/cmocka.h",

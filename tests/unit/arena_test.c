@@ -6,6 +6,7 @@
 
 #include "arena/arena.h"
 #include "fake_os.h"
+#include "os/os.h"
 #include "random.h"
 
 static size_t range_bytes(void)
@@ -184,13 +185,14 @@ static void steps_over_foreign_mappings(void)
     if (HAK_SANITIZED)
         return; /* the whole range is reserved at the start: nothing foreign can be in it */
     init();
+    const size_t page = os_page_size();
     for (int i = 0; i < 5; i++) {
         size_t got = 0;
         size_t before = range_bytes();
-        size_t bytes = (size_t)4096 << (2 * i);
-        char *foreign = mmap(arena.base + before + 4096, bytes, PROT_READ | PROT_WRITE,
+        size_t bytes = page << (2 * i);
+        char *foreign = mmap(arena.base + before + page, bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        CHECK(foreign == arena.base + before + 4096);
+        CHECK(foreign == arena.base + before + page);
         memset(foreign, 0x5a, bytes);
         char *at = grow(SUPERSLAB_SIZE, &got);
         CHECK(at >= foreign + bytes);

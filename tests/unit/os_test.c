@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,7 +46,6 @@ static void page_size_is_the_systems(void)
 static void touch(uintptr_t at)
 {
     alarm(0);
-    signal(SIGSEGV, SIG_DFL); /* cmocka's handler would go on with the next test */
     *(volatile char *)at = 1;
 }
 

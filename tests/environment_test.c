@@ -4,6 +4,7 @@
  */
 #include "child.h"
 #include "family.h"
+#include "process.h"
 
 /* cmocka.h needs some of these first. */
 #include <setjmp.h>
@@ -30,7 +31,7 @@ static void run_with_assignment(uintptr_t value)
     if (assignment != NULL) {
         putenv((char *)(uintptr_t)assignment);
     }
-    execl(environment_program, environment_program, "--allocate", (char *)NULL);
+    process_become(environment_program, "--allocate");
     _exit(3);
 }
 

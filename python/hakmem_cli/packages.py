@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from hakmem_cli import ports
 from hakmem_cli.say import CannotError, say
 
 # Debian's names, and for each a program or a file that proves it is there.
@@ -19,6 +20,7 @@ _PACKAGES = {
     "clang": "clang",
     "binutils": "objdump",
     "git": "git",
+    "pkg-config": "pkg-config",
     "redis-server": "redis-server",
     "redis-tools": "redis-benchmark",
     "libcmocka-dev": "/usr/include/cmocka.h",
@@ -51,7 +53,7 @@ def _install(packages: list[str]) -> None:
 
 def ensure() -> None:
     """Installs what is missing, if this is Debian and we may; otherwise says what to install."""
-    needed = {**_PACKAGES, **_python_tests()}
+    needed = {**_PACKAGES, **ports.PACKAGES, **_python_tests()}
     missing = [package for package, proof in needed.items() if not _is_there(proof)]
     if not missing:
         return

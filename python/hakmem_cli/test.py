@@ -9,10 +9,10 @@ import unittest
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
-from hakmem_cli import build, packages
+from hakmem_cli import build, packages, ports
 from hakmem_cli.say import CannotError, say
 
-PRESETS = ("release", "debug", "tsan", "asan")
+PRESETS = ("release", "debug", "tsan", "asan", *ports.PRESETS)
 
 
 @dataclass
@@ -92,6 +92,7 @@ def _run_unittest(count: Count) -> None:
 
 def test(*, include_long: bool) -> int:
     packages.ensure()
+    ports.ensure_libraries()
     count = Count()
     built = [preset for preset in PRESETS if _build(preset, count)]
     for preset in built:

@@ -42,7 +42,11 @@ static char *range_base; /* where arena.base is going to be */
 static size_t range_most; /* bytes */
 static bool reserved_whole; /* range and tables are one reservation made at the start */
 
-struct arena arena;
+/* Until the start is seen: NULL, less a base that is NULL, lies in unit 0 of a range whose limit another thread may
+ * have set just now. */
+static uintptr_t no_tags[1];
+
+struct arena arena = {.tags = no_tags};
 
 static size_t table_bytes(const struct table *table, size_t range)
 {

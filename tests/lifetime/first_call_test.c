@@ -4,6 +4,7 @@
  */
 #include "check.h"
 #include "family.h"
+#include "process.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -171,7 +172,7 @@ int main(int argc, char **argv)
         const pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            execl(argv[0], argv[0], text, (char *)NULL);
+            process_become(argv[0], text);
             _exit(127);
         }
         int status = 0;

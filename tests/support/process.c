@@ -43,6 +43,28 @@ bool process_maps_file(const char *name)
     return strstr(text, name) != NULL;
 }
 
+bool process_is_emulated(void)
+{
+    return HAK_TEST_EMULATOR[0] != '\0';
+}
+
+void process_become(const char *program, const char *argument)
+{
+    /* An emulator runs one program: the next needs one of its own. */
+    enum { WORDS_MOST = 8 };
+    static char emulator[] = HAK_TEST_EMULATOR;
+    const char *words[WORDS_MOST + 3];
+    size_t count = 0;
+    for (char *word = strtok(emulator, " "); word != NULL; word = strtok(NULL, " ")) {
+        CHECK(count < WORDS_MOST);
+        words[count++] = word;
+    }
+    words[count++] = program;
+    words[count++] = argument;
+    words[count] = NULL;
+    execvp(words[0], (char *const *)(uintptr_t)words);
+}
+
 uint64_t process_now_ms(void)
 {
     struct timespec now;

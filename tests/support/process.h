@@ -12,6 +12,12 @@ size_t process_rss_bytes(void);
 /* True if a mapped file's path contains `name`. */
 bool process_maps_file(const char *name);
 
+/* Is this process run by an emulator of the processor, and not by the processor? */
+bool process_is_emulated(void);
+
+/* Runs a program of this build with one argument in place of this process. Returns if that fails. */
+void process_become(const char *program, const char *argument);
+
 /* Monotonic time in milliseconds. */
 uint64_t process_now_ms(void);
 

@@ -6,6 +6,7 @@
 
 #include "arena/arena.h"
 #include "fake_os.h"
+#include "os/os.h"
 #include "random.h"
 
 static size_t range_bytes(void)
@@ -32,6 +33,21 @@ static void knows_nothing_before_the_start(void)
     for (int i = 0; i < 1000; i++)
         CHECK(arena_tag((void *)random_next(&seed)) == TAG_NONE);
     CHECK(arena_tag(NULL) == TAG_NONE);
+}
+
+/* A thread that frees NULL while another starts the allocator may see the limit before the base or the tags. */
+static void null_is_harmless_while_starting(void)
+{
+    const struct arena before = arena;
+    size_t got = 0;
+    init();
+    grow(SUPERSLAB_SIZE, &got);
+    const struct arena after = arena;
+    for (int mixture = 0; mixture < 4; mixture++) {
+        arena.base = (mixture & 1) != 0 ? after.base : before.base;
+        arena.tags = (mixture & 2) != 0 ? after.tags : before.tags;
+        CHECK(arena_tag(NULL) == TAG_NONE);
+    }
 }
 
 static void grows_in_steps(void)
@@ -184,13 +200,14 @@ static void steps_over_foreign_mappings(void)
     if (HAK_SANITIZED)
         return; /* the whole range is reserved at the start: nothing foreign can be in it */
     init();
+    const size_t page = os_page_size();
     for (int i = 0; i < 5; i++) {
         size_t got = 0;
         size_t before = range_bytes();
-        size_t bytes = (size_t)4096 << (2 * i);
-        char *foreign = mmap(arena.base + before + 4096, bytes, PROT_READ | PROT_WRITE,
+        size_t bytes = page << (2 * i);
+        char *foreign = mmap(arena.base + before + page, bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-        CHECK(foreign == arena.base + before + 4096);
+        CHECK(foreign == arena.base + before + page);
         memset(foreign, 0x5a, bytes);
         char *at = grow(SUPERSLAB_SIZE, &got);
         CHECK(at >= foreign + bytes);
@@ -205,7 +222,8 @@ static void steps_over_foreign_mappings(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(knows_nothing_before_the_start), UNIT_TEST(grows_in_steps),
+        UNIT_TEST(knows_nothing_before_the_start), UNIT_TEST(null_is_harmless_while_starting),
+        UNIT_TEST(grows_in_steps),
         UNIT_TEST(refuses_what_cannot_fit),        UNIT_TEST(new_units_are_untagged),
         UNIT_TEST(assigns_tags),                   UNIT_TEST(any_value_has_a_tag),
         UNIT_TEST(survives_refusal_at_the_start),  UNIT_TEST(survives_refused_growth),

@@ -1,8 +1,12 @@
 #include "fake_os.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
+#include "check.h"
 #include "os/os.h"
 
 enum { KINDS = 7 };
@@ -68,6 +72,7 @@ static bool refuses(enum fake_calls call)
     return true;
 }
 
+size_t __real_os_page_size(void);
 void *__real_os_reserve(void *hint, size_t bytes);
 bool __real_os_commit(void *at, size_t bytes);
 bool __real_os_purge(void *at, size_t bytes);
@@ -78,6 +83,7 @@ bool __real_os_barrier(void);
 bool __real_os_is_secure(void);
 uint64_t __real_clock_now_ms(void);
 
+size_t __wrap_os_page_size(void);
 void *__wrap_os_reserve(void *hint, size_t bytes);
 bool __wrap_os_commit(void *at, size_t bytes);
 bool __wrap_os_purge(void *at, size_t bytes);
@@ -88,33 +94,77 @@ bool __wrap_os_barrier(void);
 bool __wrap_os_is_secure(void);
 uint64_t __wrap_clock_now_ms(void);
 
+static size_t page_size; /* that the environment wants; 0: the system's */
+
+__attribute__((constructor)) static void read_page_size(void)
+{
+    const char *wanted = getenv("HAK_TEST_PAGE_SIZE");
+    page_size = wanted != NULL ? strtoul(wanted, NULL, 10) : 0;
+    CHECK(page_size == 0 || (is_power_of_two(page_size) && page_size % __real_os_page_size() == 0));
+}
+
+size_t __wrap_os_page_size(void)
+{
+    return page_size != 0 ? page_size : __real_os_page_size();
+}
+
+static void check_pages(const void *at, size_t bytes)
+{
+    CHECK((uintptr_t)at % __wrap_os_page_size() == 0);
+    CHECK(bytes % __wrap_os_page_size() == 0);
+}
+
+/* Somewhere, on a large page: what is reserved too much is released again. */
+static void *reserve_on_page(size_t bytes)
+{
+    if (bytes > SIZE_MAX - page_size)
+        return NULL;
+    char *got = __real_os_reserve(NULL, bytes + page_size);
+    if (got == NULL)
+        return NULL;
+    char *at = (char *)align_up((uintptr_t)got, page_size);
+    if (at > got)
+        os_release(got, (size_t)(at - got));
+    os_release(at + bytes, page_size - (size_t)(at - got));
+    return at;
+}
+
 void *__wrap_os_reserve(void *hint, size_t bytes)
 {
-    return refuses(FAKE_RESERVE) ? NULL : __real_os_reserve(hint, bytes);
+    check_pages(hint, bytes);
+    if (refuses(FAKE_RESERVE))
+        return NULL;
+    return hint == NULL && page_size != 0 ? reserve_on_page(bytes) : __real_os_reserve(hint, bytes);
 }
 
 bool __wrap_os_commit(void *at, size_t bytes)
 {
+    check_pages(at, bytes);
     return !refuses(FAKE_COMMIT) && __real_os_commit(at, bytes);
 }
 
 bool __wrap_os_purge(void *at, size_t bytes)
 {
+    check_pages(at, bytes);
     return !refuses(FAKE_PURGE) && __real_os_purge(at, bytes);
 }
 
 bool __wrap_os_renew(void *at, size_t bytes)
 {
+    check_pages(at, bytes);
     return !refuses(FAKE_RENEW) && __real_os_renew(at, bytes);
 }
 
 bool __wrap_os_refill_hole(void *at, size_t bytes)
 {
+    check_pages(at, bytes);
     return !refuses(FAKE_REFILL_HOLE) && __real_os_refill_hole(at, bytes);
 }
 
 bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
 {
+    check_pages(from, old_bytes);
+    check_pages(to, new_bytes);
     return !refuses(FAKE_MOVE) && __real_os_move(from, old_bytes, to, new_bytes);
 }
 

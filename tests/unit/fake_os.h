@@ -3,6 +3,9 @@
  * programs are linked with --wrap for these names (CMakeLists.txt), so everything above the OS layer comes
  * here first; what is not refused goes on to the real layer.
  *
+ * HAK_TEST_PAGE_SIZE in the environment makes pages larger than the system's: os_page_size says so, reservations
+ * start on one, and a call whose address or size is not a multiple of it ends the program.
+ *
  * Any thread may call through it; one thread at a time changes what is refused.
  */
 #ifndef HAK_TEST_FAKE_OS_H

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -38,6 +39,8 @@ static void page_size_is_the_systems(void)
 {
     CHECK(os_page_size() == (size_t)sysconf(_SC_PAGESIZE));
     CHECK(is_power_of_two(os_page_size()));
+    const char *emulated = getenv("QEMU_PAGESIZE");
+    CHECK(emulated == NULL || os_page_size() == strtoul(emulated, NULL, 10));
 }
 
 static void touch(uintptr_t at)
@@ -152,7 +155,7 @@ static void errno_is_kept(void)
     errno = 55;
     CHECK(os_reserve(at, page) == NULL);
     CHECK(!os_refill_hole(at, page));
-    CHECK(!os_commit((void *)(UINTPTR_MAX - 64 * KIB + 1), page));
+    CHECK(!os_commit((void *)(UINTPTR_MAX - MIB + 1), page));
     CHECK(!os_move(at, page, at, page));
     (void)os_barrier();
     (void)os_random();

@@ -20,6 +20,7 @@
 #include "heap/shelf.h"
 #include "heap/stock.h"
 #include "heaps.h"
+#include "process.h"
 
 /* Under ThreadSanitizer, which finds nothing in one thread, a part of the calls will do. */
 enum { BLOCKS_MOST = 400, STEP = HAK_TSAN ? 5 : 1 };
@@ -278,8 +279,8 @@ static void every_call_of_a_kind(void)
 /* The real system refuses: there is no more address space. */
 static void address_space_runs_out(void)
 {
-    if (HAK_SANITIZED)
-        return; /* the sanitizers need more of it than there could be */
+    if (HAK_SANITIZED || process_is_emulated())
+        return; /* the sanitizers need more of it than there could be; qemu-user does not limit it */
     enum { MOST = 1000 };
     static unsigned char *held[MOST];
     size_t got = 0;

@@ -1,0 +1,25 @@
+/* Uses hakmem by name. WANTED_VERSION is what the package said of itself. */
+#include <hakmem.h>
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *(*volatile plain_malloc)(size_t) = malloc;
+
+int main(void)
+{
+    char *block = plain_malloc(100);
+    if (block == NULL || malloc_usable_size(block) != 112 || hak_malloc_usable_size(block) != 112) {
+        fputs("malloc is not hakmem's\n", stderr);
+        return 1;
+    }
+    hak_free(block);
+    if (strcmp(hak_version(), WANTED_VERSION) != 0) {
+        fprintf(stderr, "the library says %s, the package %s\n", hak_version(), WANTED_VERSION);
+        return 1;
+    }
+    puts("served");
+    return 0;
+}

@@ -219,13 +219,14 @@ def _cell(text: str) -> str:
 def render(report: Report) -> str:
     """docs/compatibility.md."""
     failed = [row for row in report.rows if not row.passed]
+    passed = len(report.rows) - len(failed)
     programs = len({row.program for row in report.rows})
     lines = [
         "# Programs that run on hakmem",
         "",
-        "Each row was run twice, without the library and with it preloaded. It passes when output and exit code are the",
-        "same, the servers' data too, and the library was seen mapped in the process that does the work.",
-        f"{len(report.rows)} rows of {programs} programs, {len(report.rows) - len(failed)} passed, {len(failed)} failed.",
+        "Each row was run twice, without the library and with it preloaded. It passes when output and exit code are",
+        "the same, the servers' data too, and the library was seen mapped in the process that does the work.",
+        f"{len(report.rows)} rows of {programs} programs, {passed} passed, {len(failed)} failed.",
         "",
         "Made by `./hakmem test --programs`, which installs what it needs from Debian, PyPI, crates.io, npm and the Go",
         "proxy by name, from `tests/programs/results/compatibility.json`. The tests are `tests/programs/test_*.py`.",

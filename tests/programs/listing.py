@@ -18,7 +18,8 @@ def classes(module: str) -> list[type[ProgramTest]]:
     """Those of a file that have tests."""
     members = vars(importlib.import_module(module)).values()
     found = [member for member in members if isinstance(member, type) and issubclass(member, ProgramTest)]
-    return [member for member in found if member.__module__ == module and unittest.defaultTestLoader.getTestCaseNames(member)]
+    names = unittest.defaultTestLoader.getTestCaseNames
+    return [member for member in found if member.__module__ == module and names(member)]
 
 
 def modules() -> list[str]:

@@ -29,7 +29,8 @@ def hot_functions() -> dict[str, str]:
 def section_of_symbols() -> dict[str, str]:
     """The section of each function of the library, by name."""
     table = output_of("objdump", "-t", str(LIBRARY))
-    return {name: section for section, name in re.findall(r" F (\S+)\s+\S+\s+(?:\.hidden )?(\S+)$", table, re.MULTILINE)}
+    line = re.compile(r" F (\S+)\s+\S+\s+(?:\.hidden )?(\S+)$", re.MULTILINE)
+    return {name: section for section, name in line.findall(table)}
 
 
 class Fragile(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import unittest
 
 from programs import ProgramTest, run
@@ -69,7 +70,7 @@ class Node(ProgramTest):
 
 class Npm(ProgramTest):
     title = "TypeScript (npm)"
-    packages = ("nodejs", "npm")
+    packages = ("nodejs",) if shutil.which("npm") else ("nodejs", "npm")  # some nodejs packages bring npm along
     programs = ("/usr/bin/node", "npm")
     version = ("npm", "--version")
 

@@ -6,10 +6,7 @@
 #include "api/hot.h"
 #include "hakmem.h"
 
-/* Of C23, no more in current headers, or not in musl's. */
-HAK_EXPORT void free_sized(void *ptr, size_t size);
-HAK_EXPORT void free_aligned_sized(void *ptr, size_t alignment, size_t size);
-HAK_EXPORT void cfree(void *ptr);
+/* Not in musl's headers. */
 HAK_EXPORT void *pvalloc(size_t size);
 HAK_EXPORT int malloc_trim(size_t pad);
 
@@ -31,11 +28,6 @@ HAK_EXPORT void *calloc(size_t count, size_t size)
 HAK_EXPORT void *realloc(void *ptr, size_t size)
 {
     return hak_realloc(ptr, size);
-}
-
-HAK_EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
-{
-    return hak_reallocarray(ptr, count, size);
 }
 
 HAK_EXPORT void *aligned_alloc(size_t alignment, size_t size)
@@ -66,21 +58,6 @@ HAK_EXPORT void *pvalloc(size_t size)
 HAK_EXPORT size_t malloc_usable_size(void *ptr)
 {
     return hak_malloc_usable_size(ptr);
-}
-
-HAK_EXPORT void free_sized(void *ptr, size_t size)
-{
-    hak_free_sized(ptr, size);
-}
-
-HAK_EXPORT void free_aligned_sized(void *ptr, size_t alignment, size_t size)
-{
-    hak_free_aligned_sized(ptr, alignment, size);
-}
-
-HAK_EXPORT void cfree(void *ptr)
-{
-    hot_free(ptr);
 }
 
 HAK_EXPORT int malloc_trim(size_t pad)

@@ -31,3 +31,8 @@ hak_add_test(operators.static operators_static)
 add_executable(static_cpp static_cpp_test.cpp)
 target_link_libraries(static_cpp PRIVATE test_options hakmem_static)
 hak_add_test(static_cpp.static static_cpp)
+
+# A program with an allocator of its own.
+add_executable(own_malloc own_malloc_test.cpp)
+target_link_libraries(own_malloc PRIVATE test_options)
+hak_add_test(own_malloc.preload own_malloc PRELOAD)

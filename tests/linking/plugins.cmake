@@ -27,6 +27,12 @@ add_host_test(preload_shared_deep shared deep  112 112 same PRELOAD)
 add_host_test(preload_copy        copy   local 112 112 same PRELOAD)
 add_host_test(preload_copy_deep   copy   deep  112 112 apart PRELOAD)
 
+# A program that wraps glibc's second names.
+add_executable(wrapped_malloc wrapped_malloc_test.c)
+target_link_libraries(wrapped_malloc PRIVATE test_support)
+target_compile_options(wrapped_malloc PRIVATE -fno-builtin)
+hak_add_test(wrapped_malloc.preload wrapped_malloc PRELOAD)
+
 add_executable(dlopen_library dlopen_test.c)
 target_compile_definitions(dlopen_library PRIVATE LIBRARY="$<TARGET_FILE:hakmem>")
 target_link_libraries(dlopen_library PRIVATE test_support)

@@ -70,8 +70,8 @@ def _build_for_musl(root: Path, work: Path) -> None:
     with tarfile.open(next(work.glob("cmocka_*.orig.tar.*[!c]"))) as archive:
         archive.extractall(work)
     source, target = next(work.glob("cmocka-*")), work / "build"
-    options = ("-DCMAKE_C_COMPILER=musl-gcc", "-DWITH_EXAMPLES=OFF", f"-DCMAKE_INSTALL_PREFIX={root}/usr")
-    _run("cmake", "-S", source, "-B", target, *options, cwd=work)
+    settings = ("-DCMAKE_C_COMPILER=musl-gcc", "-DWITH_EXAMPLES=OFF", f"-DCMAKE_INSTALL_PREFIX={root}/usr")
+    _run("cmake", "-S", source, "-B", target, *settings, cwd=work)
     _run("cmake", "--build", target, cwd=work)
     _run("cmake", "--install", target, cwd=work)
 

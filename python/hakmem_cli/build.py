@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -43,6 +44,16 @@ def _newest_source() -> float:
             except FileNotFoundError:
                 continue  # an editor's temporary file
     return newest
+
+
+def sources_digest() -> str:
+    """What the library is made from, whatever the commit."""
+    digest = hashlib.sha256()
+    for name in _SOURCES:
+        for path in sorted((ROOT / name, *(ROOT / name).rglob("*"))):
+            if path.is_file():
+                digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def is_current() -> bool:

@@ -76,12 +76,14 @@ def _processor() -> str:
     return found[1] if found else "unknown model"
 
 
-def info() -> int:
-    path = build.ensure_library()
-    rows = [
-        ("library", str(path)),
-        ("build id", _build_id(path)),
-        ("build", _build_info(path)),
+def library_facts(path: Path) -> list[tuple[str, str]]:
+    """Which binary it is."""
+    return [("build id", _build_id(path)), ("build", _build_info(path))]
+
+
+def machine_facts() -> list[tuple[str, str]]:
+    """Which system it runs on."""
+    return [
         ("kernel", f"{platform.system()} {platform.release()}"),
         ("libc", " ".join(platform.libc_ver()).strip() or "unknown"),
         ("machine", f"{platform.machine()}, {_processor()}"),
@@ -89,12 +91,22 @@ def info() -> int:
         ("page size", f"{os.sysconf('SC_PAGE_SIZE')} bytes"),
         ("huge pages", _read("/sys/kernel/mm/transparent_hugepage/enabled")),
         ("overcommit", _read("/proc/sys/vm/overcommit_memory")),
+    ]
+
+
+def _limit_facts() -> list[tuple[str, str]]:
+    return [
         ("max map count", _read("/proc/sys/vm/max_map_count")),
         ("RLIMIT_AS", _limit(resource.RLIMIT_AS)),
         ("RLIMIT_DATA", _limit(resource.RLIMIT_DATA)),
         ("RLIMIT_MEMLOCK", _limit(resource.RLIMIT_MEMLOCK)),
         ("cgroup memory", _cgroup_limit()),
     ]
+
+
+def info() -> int:
+    path = build.ensure_library()
+    rows = [("library", str(path)), *library_facts(path), *machine_facts(), *_limit_facts()]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:<{width}}  {value}")

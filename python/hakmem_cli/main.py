@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from hakmem_cli import info, run, test
+from hakmem_cli import info, programs, run, test
 from hakmem_cli.say import CANNOT, CannotError, say
 
 MODES = ("minimal", "fast", "balanced")
@@ -17,6 +17,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
         raise CannotError(f"{message}; {usage}")
+
+
+def _test(everything: bool, names: list[str] | None) -> int:
+    return test.test(everything=everything) if names is None else programs.matrix(names)
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -32,8 +36,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     run_parser.set_defaults(call=lambda a: run.run(a.program, a.mode))
 
     test_parser = commands.add_parser("test", help="build and run the tests", allow_abbrev=False)
-    test_parser.add_argument("--all", action="store_true", help="the long ones too")
-    test_parser.set_defaults(call=lambda a: test.test(include_long=a.all))
+    which = test_parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="the long ones and all programs too")
+    which.add_argument("--programs", nargs="*", metavar="NAME", help="only real programs: all, or those named")
+    test_parser.set_defaults(call=lambda a: _test(a.all, a.programs))
 
     info_parser = commands.add_parser("info", help="which binary, on which machine", allow_abbrev=False)
     info_parser.set_defaults(call=lambda a: info.info())

@@ -9,7 +9,7 @@ import unittest
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
-from hakmem_cli import build, packages, ports
+from hakmem_cli import build, packages, ports, programs
 from hakmem_cli.say import CannotError, say
 
 PRESETS = ("release", "debug", "tsan", "asan", *ports.PRESETS)
@@ -90,15 +90,27 @@ def _run_unittest(count: Count) -> None:
     count.skipped += [f"py: {test} ({reason})" for test, reason in result.skipped]
 
 
-def test(*, include_long: bool) -> int:
-    packages.ensure()
+def _run_programs(count: Count) -> None:
+    say("testing programs")
+    for row in programs.run([]):
+        if row.passed:
+            count.passed += 1
+        else:
+            count.failed.append(f"{row.program}: {row.what}: {row.reason}")
+
+
+def test(*, everything: bool) -> int:
+    """With everything: the long ones and the whole program matrix too."""
+    packages.ensure(programs.quick_packages())
     ports.ensure_libraries()
     count = Count()
     built = [preset for preset in PRESETS if _build(preset, count)]
     for preset in built:
-        _run_ctest(preset, count, include_long=include_long)
+        _run_ctest(preset, count, include_long=everything)
     if "release" in built:
         _run_unittest(count)
+        if everything:
+            _run_programs(count)
     for name in count.skipped:
         print(f"skipped: {name}")
     for name in count.failed:

@@ -8,7 +8,7 @@
 #include "os/os.h"
 
 /* `alignment` is a power of two. */
-static void *allocate(size_t alignment, size_t size)
+static FRAGILE void *allocate(size_t alignment, size_t size)
 {
     if (UNLIKELY(view_load()->heap == NULL))
         door_open();
@@ -19,7 +19,7 @@ static void *allocate(size_t alignment, size_t size)
     return door_malloc_large(size, alignment, &zero);
 }
 
-void *hak_aligned_alloc(size_t alignment, size_t size)
+FRAGILE void *hak_aligned_alloc(size_t alignment, size_t size)
 {
     if (UNLIKELY(!is_power_of_two(alignment))) {
         errno = EINVAL;
@@ -28,7 +28,7 @@ void *hak_aligned_alloc(size_t alignment, size_t size)
     return allocate(alignment, size);
 }
 
-int hak_posix_memalign(void **out, size_t alignment, size_t size)
+FRAGILE int hak_posix_memalign(void **out, size_t alignment, size_t size)
 {
     if (!is_power_of_two(alignment) || alignment % sizeof(void *) != 0)
         return EINVAL;
@@ -41,7 +41,7 @@ int hak_posix_memalign(void **out, size_t alignment, size_t size)
     return 0;
 }
 
-void *hak_memalign(size_t alignment, size_t size)
+FRAGILE void *hak_memalign(size_t alignment, size_t size)
 {
     if (alignment > SIZE_MAX / 2 + 1) {
         errno = EINVAL;
@@ -53,12 +53,12 @@ void *hak_memalign(size_t alignment, size_t size)
     return allocate(rounded, size);
 }
 
-void *hak_valloc(size_t size)
+FRAGILE void *hak_valloc(size_t size)
 {
     return allocate(os_page_size(), size);
 }
 
-void *hak_pvalloc(size_t size)
+FRAGILE void *hak_pvalloc(size_t size)
 {
     if (size > PTRDIFF_MAX - os_page_size()) {
         errno = ENOMEM;

@@ -8,30 +8,30 @@
 #include "api/hot.h"
 #include "large/large.h"
 
-void *hak_malloc(size_t size)
+FRAGILE void *hak_malloc(size_t size)
 {
     return hot_malloc(size);
 }
 
-void hak_free(void *ptr)
+FRAGILE void hak_free(void *ptr)
 {
     hot_free(ptr);
 }
 
-void hak_free_sized(void *ptr, size_t size)
+FRAGILE void hak_free_sized(void *ptr, size_t size)
 {
     (void)size;
     hot_free(ptr);
 }
 
-void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size)
+FRAGILE void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size)
 {
     (void)alignment;
     (void)size;
     hot_free(ptr);
 }
 
-void *hak_calloc(size_t count, size_t size)
+FRAGILE void *hak_calloc(size_t count, size_t size)
 {
     size_t bytes;
     if (UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
@@ -57,7 +57,7 @@ static bool fits_in_place(size_t usable, size_t size)
     return size <= usable && (size >= usable / 2 || usable <= 64);
 }
 
-static void *move_to_new_block(void *ptr, size_t usable, size_t size)
+static FRAGILE void *move_to_new_block(void *ptr, size_t usable, size_t size)
 {
     int saved = errno;
     void *block = hot_malloc(size);
@@ -72,7 +72,7 @@ static void *move_to_new_block(void *ptr, size_t usable, size_t size)
     return block;
 }
 
-void *hak_realloc(void *ptr, size_t size)
+FRAGILE void *hak_realloc(void *ptr, size_t size)
 {
     if (ptr == NULL)
         return hot_malloc(size);

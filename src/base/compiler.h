@@ -9,6 +9,9 @@
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
 #define COLD __attribute__((noinline, cold))
+/* Code of the hot functions, and of what closes and opens the heap around the program's signal handlers: a handler
+ * that interrupts it needs the heap closed (api/interrupted.h). */
+#define FRAGILE __attribute__((section("hak_fragile")))
 #define HIDDEN __attribute__((visibility("hidden")))
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))

@@ -9,6 +9,7 @@
 #include "heap/fork.h"
 #include "heap/freeze.h"
 #include "heap/heartbeat.h"
+#include "heap/interrupt.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
@@ -49,6 +50,19 @@ void door_open(void)
         (void)start_thread();
 }
 
+/* An interrupted hot_malloc may be in the middle of charging the view. */
+static void charge(struct heap *heap, size_t size)
+{
+    struct view *view = interrupt_holds_magazines(heap) ? &heap->twin : &heap->view;
+    view->budget -= (int64_t)size;
+}
+
+static void beat_if_due(struct heap *heap)
+{
+    if (UNLIKELY(heap->view.budget < 0) && !interrupt_holds_magazines(heap))
+        heartbeat(heap);
+}
+
 static void *small(struct heap *heap, size_t size)
 {
     void *block = magazine_pop(heap, size_class_of(size));
@@ -80,9 +94,8 @@ NOINLINE void *door_malloc(size_t size)
     if (UNLIKELY(heap == NULL))
         return small_without_heap(size);
     if (unborn) /* the caller charged the static view */
-        heap->view.budget -= (int64_t)size;
-    if (UNLIKELY(heap->view.budget < 0))
-        heartbeat(heap);
+        charge(heap, size);
+    beat_if_due(heap);
     void *block = small(heap, size);
     entry_leave(heap);
     if (UNLIKELY(block == NULL))
@@ -98,9 +111,8 @@ void *door_malloc_large(size_t size, size_t align, bool *zero)
         if (heap != NULL || (arena.base != NULL && !fork_holds_any_lock()))
             block = large_alloc(size, align, zero);
         if (heap != NULL && block != NULL) {
-            heap->view.budget -= (int64_t)size;
-            if (heap->view.budget < 0)
-                heartbeat(heap);
+            charge(heap, size);
+            beat_if_due(heap);
         }
     }
     if (heap != NULL)

@@ -70,8 +70,8 @@ void fork_prepare(void)
         lock_take_sibling(&heap->lock);
         if (is_other_threads(heap) && life_reclaim_locked(heap))
             continue;
-        if (is_other_threads(heap) && load_relaxed(&heap->frozen) == FREEZE_NONE) {
-            freeze_redirect(heap, FREEZE_FORK);
+        if (is_other_threads(heap)) {
+            freeze_close(heap);
             others = true;
         }
     }
@@ -111,11 +111,8 @@ void fork_parent(void)
     bool entered = enter_door();
     lock_pass_end();
     drop_after_heaps();
-    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
-        if (load_relaxed(&heap->frozen) == FREEZE_FORK)
-            freeze_undo(heap);
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         drop_heap(heap);
-    }
     drop_before_heaps();
     leave_door(entered);
 }
@@ -123,8 +120,9 @@ void fork_parent(void)
 /* The heap of a thread that the child does not have. */
 static void bury(struct heap *heap)
 {
-    bool has_holes = heap->frozen == FREEZE_THIEF;
+    bool has_holes = heap->frozen == FREEZE_HOLES;
     heap->tls = NULL;
+    heap->interrupt.depth = 0;
     heap->frozen = FREEZE_NONE;
     if (heap->in_door != 0) {
         heap->quarantined = true;

@@ -1,6 +1,7 @@
 #include "heap/freeze.h"
 
 #include "base/atomic.h"
+#include "heap/interrupt.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/shelf.h"
@@ -8,42 +9,40 @@
 #include "heap/view.h"
 #include "os/os.h"
 
-/* The twin's budget is 0, so that malloc comes to the door before it looks at a bin. */
-static void set_up_twin(struct heap *heap)
+/* The twin's budget is 0, so that malloc comes to the door before it looks at a bin. Thief and owner may both be
+ * here at once: they write the same. */
+static FRAGILE void set_up_twin(struct heap *heap)
 {
-    if (heap->twin.heap == heap)
+    if (load_acquire(&heap->twin.heap) == heap)
         return;
     view_close(&heap->twin);
     heap->twin.kind = VIEW_TWIN;
-    heap->twin.heap = heap;
+    store_release(&heap->twin.heap, heap);
 }
 
-void freeze_redirect(struct heap *heap, enum freeze reason)
+FRAGILE void freeze_show_twin(struct heap *heap, struct view **tls)
 {
     set_up_twin(heap);
-    store_relaxed(&heap->frozen, (uint32_t)reason);
-    store_release(heap->tls, &heap->twin);
+    store_release(tls, &heap->twin);
 }
 
-void freeze_undo(struct heap *heap)
+void freeze_close(struct heap *heap)
 {
-    store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
-    store_release(heap->tls, &heap->view);
+    if (load_relaxed(&heap->frozen) == FREEZE_NONE)
+        store_relaxed(&heap->frozen, (uint32_t)FREEZE_CLOSED);
+    freeze_show_twin(heap, heap->tls);
 }
 
 bool freeze_begin(struct heap *heap)
 {
     lock_take(&heap->lock);
-    if (heap->tls == NULL) {
-        lock_drop(&heap->lock);
-        return false;
+    if (heap->tls != NULL) {
+        freeze_close(heap);
+        if (os_barrier() && load_acquire(&heap->in_door) == 0) {
+            store_relaxed(&heap->frozen, (uint32_t)FREEZE_HOLES);
+            return true;
+        }
     }
-    bool was_frozen = load_relaxed(&heap->frozen) == FREEZE_THIEF;
-    freeze_redirect(heap, FREEZE_THIEF);
-    if (os_barrier() && load_acquire(&heap->in_door) == 0)
-        return true;
-    if (!was_frozen)
-        freeze_undo(heap);
     lock_drop(&heap->lock);
     return false;
 }
@@ -88,10 +87,13 @@ size_t freeze_empty(struct heap *heap)
 void freeze_reopen(struct heap *heap)
 {
     lock_take(&heap->lock);
-    if (load_relaxed(&heap->frozen) == FREEZE_THIEF)
-        magazine_compact(heap);
-    heap->view.budget += heap->twin.budget;
-    heap->twin.budget = 0;
-    freeze_undo(heap);
+    if (!interrupt_lasts(heap)) {
+        if (load_relaxed(&heap->frozen) == FREEZE_HOLES)
+            magazine_compact(heap);
+        heap->view.budget += heap->twin.budget;
+        heap->twin.budget = 0;
+        store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
+        store_release(&thread_view, &heap->view);
+    }
     lock_drop(&heap->lock);
 }

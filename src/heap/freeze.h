@@ -6,8 +6,8 @@
  * can only come to its door, where it sees frozen and waits for the lock: heap is as good as idle, but for
  * one hot operation in flight, which may still touch the slot at the top of a magazine or the one above.
  *
- * The owner reopens its heap at its next visit to the door (freeze_reopen). Nobody but the owner ever writes
- * top, end or budget.
+ * Only the owner opens its heap again, at its next visit to the door (freeze_reopen), also after a thief that
+ * gave up and after a fork. Nobody but the owner ever writes top, end or budget.
  */
 #ifndef HAK_HEAP_FREEZE_H
 #define HAK_HEAP_FREEZE_H
@@ -16,8 +16,8 @@
 
 enum freeze {
     FREEZE_NONE = 0,
-    FREEZE_THIEF = 1, /* magazines may have holes */
-    FREEZE_FORK = 2,  /* ends with the fork */
+    FREEZE_CLOSED = 1, /* as the owner left it */
+    FREEZE_HOLES = 2,  /* a thief was here: magazines may have holes */
 };
 
 /* Freezes a heap that some other thread owns. True: it is frozen and its lock is held until freeze_end.
@@ -28,13 +28,14 @@ void freeze_end(struct heap *heap);
 /* Gives back what the magazines, inbox and outboxes of a frozen heap hold. Returns the blocks taken. */
 size_t freeze_empty(struct heap *heap);
 
-/* Sends the owner of a heap to its closed twin; heap.lock is held, and tls is not NULL. */
-void freeze_redirect(struct heap *heap, enum freeze reason);
+/* Freezes a heap without looking whether its owner is inside the door; heap.lock is held, and tls is not NULL. */
+void freeze_close(struct heap *heap);
 
-/* Sends the owner back to its own view. heap.lock is held, and tls is not NULL. */
-void freeze_undo(struct heap *heap);
+/* Points a thread's word to the heap's closed twin. */
+void freeze_show_twin(struct heap *heap, struct view **tls);
 
-/* The owner, inside the door: waits for whoever froze the heap and makes it whole again. */
+/* The owner, inside the door: waits for whoever froze the heap, makes it whole again and opens it. While a hot
+ * function is interrupted (interrupt.h), it only waits. */
 void freeze_reopen(struct heap *heap);
 
 #endif

@@ -78,6 +78,19 @@ struct unit_group {
     uint32_t free; /* bit u: unit u is in stock */
 };
 
+/* The stack that a signal handler runs on, if it has one of its own (sigaltstack); else empty. */
+struct handler_stack {
+    uintptr_t low;
+    uintptr_t high;
+};
+
+/* Signal handlers since one interrupted a hot function (interrupt.h). */
+struct interrupt_state {
+    uint32_t depth;
+    uintptr_t frame; /* of the first of them */
+    struct handler_stack stack;
+};
+
 struct heap {
     struct view view;
 
@@ -96,6 +109,7 @@ struct heap {
     struct unit_group stock[STOCK_GROUPS];
     struct outbox outbox[OUTBOXES];
     struct shelf shelf[SIZE_CLASSES];
+    struct interrupt_state interrupt;
     uint32_t deferred_count;     /* frees from signal handlers that interrupted the door */
     void *deferred[32];
 

@@ -130,7 +130,8 @@ bool life_reclaim_locked(struct heap *heap)
 {
     if (heap->tls == NULL || !os_thread_is_gone(heap->thread))
         return false;
-    if (load_relaxed(&heap->frozen) == FREEZE_THIEF)
+    heap->interrupt.depth = 0;
+    if (load_relaxed(&heap->frozen) == FREEZE_HOLES)
         magazine_compact(heap);
     store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
     store_relaxed(&heap->tls, NULL);

@@ -6,6 +6,7 @@
 #include "arena/meta.h"
 #include "base/fail.h"
 #include "config/policy.h"
+#include "heap/interrupt.h"
 #include "heap/mail.h"
 #include "heap/report.h"
 #include "heap/shelf.h"
@@ -79,9 +80,18 @@ static void **resize(struct heap *heap, unsigned class, void **top, size_t capac
     return slots + count;
 }
 
-/* First use of the class by this heap. False: no memory; the bin stays closed. */
+/* Is there a magazine that may be held now? */
+static bool is_usable(const struct heap *heap, unsigned class)
+{
+    return heap->shelf[class].slots != NULL && !interrupt_holds_magazines(heap);
+}
+
+/* Makes the magazine at the first use of the class by this heap. False: no memory, the bin stays closed; or it
+ * may not be held now. */
 static bool create(struct heap *heap, unsigned class)
 {
+    if (interrupt_holds_magazines(heap))
+        return false;
     if (heap->shelf[class].slots != NULL)
         return true;
     size_t capacity = clamp_size(FIRST_BYTES / size_classes[class].size, CAPACITY_LEAST, CAPACITY_FIRST_MOST);
@@ -165,7 +175,7 @@ static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t
 
 void magazine_flush(struct heap *heap, unsigned class, size_t count)
 {
-    if (heap->shelf[class].slots == NULL)
+    if (!is_usable(heap, class))
         return;
     void **top = hold_magazine(heap, class);
     open_magazine(heap, class, flush_oldest(heap, class, top, count));
@@ -220,7 +230,7 @@ void magazine_widen(struct heap *heap, unsigned class, size_t count)
 void magazine_trim(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
-    if (shelf->slots == NULL)
+    if (!is_usable(heap, class))
         return;
     void **top = flush_oldest(heap, class, hold_magazine(heap, class), SIZE_MAX);
     if (shelf->capacity > CAPACITY_LEAST && top == shelf->slots)
@@ -231,7 +241,7 @@ void magazine_trim(struct heap *heap, unsigned class)
 void magazine_audit(struct heap *heap, unsigned class)
 {
     const struct shelf *shelf = &heap->shelf[class];
-    if (shelf->slots == NULL)
+    if (!is_usable(heap, class))
         return;
     void **top = hold_magazine(heap, class);
     /* Marked free, each block once; what is marked already is there twice, or was free. */
@@ -261,7 +271,7 @@ bool magazine_push_held(struct magazine_hold *hold, struct heap *heap, unsigned 
     const struct shelf *shelf = &heap->shelf[class];
     if (hold->heap == NULL || hold->class != class) {
         magazine_unhold(hold);
-        if (shelf->slots == NULL)
+        if (!is_usable(heap, class))
             return false;
         *hold = (struct magazine_hold){heap, class, hold_magazine(heap, class)};
     }

@@ -21,6 +21,7 @@ static bool have_key;
 static void thread_exit(void *value)
 {
     struct heap *heap = value;
+    heap->interrupt.depth = 0; /* a handler that ends its thread does not return */
     entry_enter(heap, view_load());
     life_retire(heap);
 }

@@ -16,7 +16,7 @@ struct view view_dead = {.bin = CLOSED_ALL, .kind = VIEW_DEAD};
 
 _Thread_local struct view *thread_view = &view_unborn;
 
-void view_close(struct view *view)
+FRAGILE void view_close(struct view *view)
 {
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
         view->bin[class] = (struct bin)CLOSED;

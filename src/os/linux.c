@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -166,6 +167,16 @@ size_t os_address_limit(void)
     if (is_error(kernel(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0)) || limit.rlim_cur > SIZE_MAX)
         return SIZE_MAX;
     return (size_t)limit.rlim_cur;
+}
+
+FRAGILE uintptr_t os_interrupted_at(const void *context)
+{
+    const ucontext_t *interrupted = context;
+#if defined(__x86_64__)
+    return (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (uintptr_t)interrupted->uc_mcontext.pc;
+#endif
 }
 
 int os_thread_id(void)

@@ -58,6 +58,9 @@ bool os_is_secure(void);
 /* Bytes of address space that the process may still map, as far as RLIMIT_AS knows. */
 size_t os_address_limit(void);
 
+/* Where a signal handler's thread was interrupted; `context` is the handler's third argument. */
+uintptr_t os_interrupted_at(const void *context);
+
 /* The kernel's number of the calling thread. */
 int os_thread_id(void);
 

@@ -1,4 +1,4 @@
-/* A function of the libstdc++ that this process has loaded since we were, which may be private to a plugin. */
+/* What the loader knows of other libraries. Only the shared library can ask it: here, null means that nobody does. */
 #ifndef HAK_OVERRIDE_LATE_LOOKUP_H
 #define HAK_OVERRIDE_LATE_LOOKUP_H
 
@@ -6,8 +6,12 @@
 extern "C" {
 #endif
 
-/* Its address, or null. Absent from the static library, hence weak. */
+/* A function of the libstdc++ that this process has loaded since we were, which may be private to a plugin; or
+ * null. */
 __attribute__((weak, visibility("hidden"))) void *late_lookup(const char *name);
+
+/* The function of this name that the program would have without us; or null. */
+__attribute__((weak, visibility("hidden"))) void *late_lookup_next(const char *name);
 
 #ifdef __cplusplus
 }

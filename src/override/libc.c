@@ -10,12 +10,12 @@
 HAK_EXPORT void *pvalloc(size_t size);
 HAK_EXPORT int malloc_trim(size_t pad);
 
-HAK_EXPORT void *malloc(size_t size)
+FRAGILE HAK_EXPORT void *malloc(size_t size)
 {
     return hot_malloc(size);
 }
 
-HAK_EXPORT void free(void *ptr)
+FRAGILE HAK_EXPORT void free(void *ptr)
 {
     hot_free(ptr);
 }

@@ -26,9 +26,13 @@ exit 3
 
 
 class Bash(ProgramTest):
+    title = "bash"
     programs = ("bash", "sort")
+    version = ("bash", "--version")
+    quick = True
 
     def test_forks(self) -> None:
+        """4,000 forks, pipes and background jobs, arrays and maps"""
         result = self.compare(["bash", "-c", SCRIPT], served="bash")
         self.assertEqual(result.status, 3)
         self.assertEqual(result.stdout.splitlines()[0], b"8995500500")

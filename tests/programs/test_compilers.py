@@ -7,7 +7,10 @@ from sources import c_source, cxx_source
 
 
 class Compilers(ProgramTest):
+    title = "gcc"
     programs = ("gcc", "g++")
+    version = ("gcc", "--version")
+    quick = True
 
     def compare_objects(self, compiler: list[str], name: str, text: str, process: str) -> None:
         source = self.directory / name

@@ -37,12 +37,16 @@ def outcome(output: str) -> list[str]:
 
 
 class CPython(ProgramTest):
+    packages = (f"lib{Path('/usr/bin/python3').resolve().name}-testsuite",)
+    version = ("/usr/bin/python3", "--version")
+    quick = True
+
     def setUp(self) -> None:
         super().setUp()
         python = interpreter_with_tests()
         if python is None:
-            self.skip_or_fail("no Python with its test package")
-        self.python: str = python or ""
+            self.fail("no Python with its test package")
+        self.python: str = python
 
     def compare_tests(self, arguments: list[str]) -> None:
         command = [self.python, "-m", "test", "-v", "-u", "cpu,subprocess", *arguments]
@@ -83,6 +87,7 @@ def add_module_tests() -> None:
         def test(self: CPython, module: str = module) -> None:
             self.compare_tests([module])
 
+        test.__doc__ = f"its own {module}"
         setattr(CPython, module, test)
 
 

@@ -102,7 +102,11 @@ def redis(directory: Path, preload: bool) -> Iterator[Server]:
 
 
 class Redis(ProgramTest):
+    title = "redis"
+    packages = ("redis-server", "redis-tools")
     programs = ("redis-server", "redis-cli", "redis-benchmark")
+    version = ("redis-server", "--version")
+    quick = True
 
     def benchmark_and_save(self, server: Server) -> None:
         """redis-benchmark with saves while it runs."""
@@ -144,6 +148,7 @@ class Redis(ProgramTest):
         return digest
 
     def test_benchmark_saves_and_data(self) -> None:
+        """redis-benchmark -P 8 during BGSAVE, then 130,000 commands; the data's digest, and again after a reload"""
         self.assertEqual(self.digest_after_work(True), self.digest_after_work(False))
 
 

@@ -11,7 +11,8 @@ from support import RELEASE, ROOT, output_of, run, skip_or_fail
 LIBC_NAMES = {
     "malloc", "free", "calloc", "realloc", "reallocarray", "aligned_alloc", "posix_memalign", "memalign", "valloc",
     "pvalloc", "malloc_usable_size", "free_sized", "free_aligned_sized", "cfree", "malloc_trim", "mallopt", "mallinfo",
-    "mallinfo2", "malloc_info", "malloc_stats",
+    "mallinfo2", "malloc_info", "malloc_stats", "sigaction", "signal", "bsd_signal", "ssignal", "sysv_signal",
+    "__sysv_signal", "sigset", "siginterrupt",
 }  # fmt: skip
 
 

@@ -108,7 +108,7 @@ static void sleeper_is_emptied_and_resumes(void)
     worker_run(&worker, fill, NULL);
     CHECK(slots_to_take(sleeper) >= CACHED - 1);
     empty_sleeper();
-    CHECK(sleeper->frozen == FREEZE_THIEF);
+    CHECK(sleeper->frozen == FREEZE_HOLES);
     CHECK(*sleeper->tls == &sleeper->twin);
     check_live();
     worker_run(&worker, resume, NULL);
@@ -244,7 +244,7 @@ static void thief_gives_up_at_a_busy_door(void)
     worker_begin(&worker, come_to_a_heartbeat, NULL);
     sem_wait(&in_door);
     CHECK(!freeze_begin(sleeper));
-    CHECK(sleeper->frozen == FREEZE_NONE);
+    CHECK(sleeper->frozen == FREEZE_CLOSED);
     sem_post(&go_on);
     worker_wait(&worker);
     worker_run(&worker, resume, NULL);
@@ -262,7 +262,7 @@ static void thief_gives_up_without_barrier(void)
     worker_run(&worker, fill, NULL);
     fake_os_refuse(FAKE_BARRIER, 1, FAKE_EVERY);
     CHECK(!freeze_begin(sleeper));
-    CHECK(*sleeper->tls == &sleeper->view);
+    CHECK(sleeper->frozen == FREEZE_CLOSED);
     hak_malloc_trim(0);
     fake_os_obey();
     worker_run(&worker, resume, NULL);

@@ -17,3 +17,9 @@ void *late_lookup(const char *name)
     void *library = open("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     return library != NULL ? find(library, name) : NULL;
 }
+
+void *late_lookup_next(const char *name)
+{
+    void *(*find)(void *restrict, const char *restrict) = dlsym;
+    return find != NULL ? find(RTLD_NEXT, name) : NULL;
+}

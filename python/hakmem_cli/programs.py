@@ -1,0 +1,279 @@
+"""The program matrix: real programs with and without the library (tests/programs), and the page made from it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hakmem_cli import build, info, packages
+from hakmem_cli.say import CannotError, say
+
+TESTS = build.ROOT / "tests" / "programs"
+RESULTS = TESTS / "results" / "compatibility.json"
+PAGE = build.ROOT / "docs" / "compatibility.md"
+SCHEMA = {"name": "hakmem compatibility", "version": 1}
+
+_VENV = build.ROOT / ".venv" / "programs"
+_VERSION_SECONDS = 60
+
+
+@dataclass
+class Test:
+    """One row to be: see ProgramTest in tests/programs/programs.py."""
+
+    file: str
+    test: str
+    program: str
+    what: str
+    version: list[str]
+    packages: list[str]
+    pypi: list[str]
+    quick: bool
+    seconds: float
+
+
+@dataclass
+class Row:
+    """One row as it was."""
+
+    file: str
+    test: str
+    program: str
+    version: str
+    what: str
+    passed: bool
+    reason: str
+    seconds: float
+
+
+@dataclass
+class Report:
+    """What a run of the matrix, or several of the same library, have shown."""
+
+    library: dict[str, str]
+    machine: dict[str, str]
+    date: str
+    rows: list[Row] = field(default_factory=list)
+
+
+def all_tests() -> list[Test]:
+    command = [sys.executable, "-B", str(TESTS / "listing.py")]
+    listing = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if listing.returncode != 0:
+        raise CannotError(f"the tests of programs cannot be listed: {_last_line(listing.stderr)}")
+    return [Test(**json.loads(line)) for line in listing.stdout.splitlines()]
+
+
+def quick_packages() -> list[str]:
+    """Debian's packages that CI needs for its part of the matrix."""
+    return sorted({package for test in all_tests() if test.quick for package in test.packages})
+
+
+def choose(tests: list[Test], names: Iterable[str]) -> list[Test]:
+    """Those of the files, or of the programs, with these names; all if there are none."""
+    wanted = [name.lower() for name in names]
+    legal = {test.file for test in tests} | {test.program.lower() for test in tests}
+    for name in wanted:
+        if name not in legal:
+            raise CannotError(f"{name}: no such program; legal are {', '.join(sorted(legal))}")
+    return [test for test in tests if not wanted or test.file in wanted or test.program.lower() in wanted]
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no output"
+
+
+def _install(tests: list[Test]) -> dict[str, str]:
+    """Installs what the tests need. The packages that cannot be had, each with the reason."""
+    wanted = sorted({package for test in tests for package in test.packages if not packages.is_installed(package)})
+    if not wanted:
+        return {}
+    say(f"installing {' '.join(wanted)}")
+    if packages.install(wanted) is None:
+        return {}
+    failures = {package: packages.install([package]) for package in wanted}
+    return {package: reason for package, reason in failures.items() if reason is not None}
+
+
+def _install_pypi(tests: list[Test]) -> str | None:
+    """The reason if PyPI's part of the tests' needs cannot be had."""
+    wanted = sorted({requirement for test in tests for requirement in test.pypi})
+    if not wanted:
+        return None
+    say(f"installing {' '.join(wanted)} into {_VENV.relative_to(build.ROOT)}")
+    for command in (
+        ["/usr/bin/python3", "-m", "venv", str(_VENV)],
+        [str(_VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", *wanted],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            return f"{' '.join(command)}: {_last_line(done.stderr or done.stdout)}"
+    return None
+
+
+def _version(command: list[str]) -> str:
+    """The first line of its output; it may be a library's version that a program prints."""
+    if not command:
+        return ""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=_VERSION_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"unknown ({error.__class__.__name__})"
+    lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    return lines[0] if lines else "unknown"
+
+
+def _reason(output: str) -> str:
+    """What unittest says of a test that did not pass: the last exception's line."""
+    found = [line for line in output.splitlines() if line and not line.startswith((" ", "-", "=", "Ran ", "FAILED"))]
+    return (found[-1] if found else "no output")[:500]
+
+
+def _run_one(test: Test, library: Path) -> tuple[bool, str]:
+    """In a session of its own, so that all its processes can be ended."""
+    command = [sys.executable, "-B", "-m", "unittest", test.test]
+    environment = dict(os.environ, HAK_TEST_LIBRARY=str(library))
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command, cwd=TESTS, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            status = process.wait(test.seconds)
+        except subprocess.TimeoutExpired:
+            return False, f"no end after {test.seconds:.0f} s"
+        finally:
+            _end_session(process)
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    if status == 0 and "skipped=" not in text:
+        return True, ""
+    return False, _reason(text) if status != 0 else "skipped"
+
+
+def _end_session(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _run_test(test: Test, library: Path, missing: dict[str, str]) -> Row:
+    start = time.monotonic()
+    lacks = [f"{package}: {missing[package]}" for package in test.packages if package in missing]
+    lacks += [missing["PyPI"]] if test.pypi and "PyPI" in missing else []
+    passed, reason = (False, f"not installed: {'; '.join(lacks)}") if lacks else _run_one(test, library)
+    seconds = round(time.monotonic() - start, 1)
+    version = "" if lacks else _version(test.version)
+    return Row(test.file, test.test, test.program, version, test.what, passed, reason, seconds)
+
+
+def _read(path: Path) -> Report | None:
+    """What an earlier run has left; None if there is nothing that can be read."""
+    try:
+        data: dict[str, Any] = json.loads(path.read_text())
+        if data.pop("schema") != SCHEMA:
+            return None
+        rows = [Row(**row) for row in data.pop("rows")]
+        return Report(**data, rows=rows)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def merge(old: Report | None, new: Report, still_there: set[str]) -> Report:
+    """The rows of both, if the library is made from the same sources; the new one's count. Tests that are gone are left
+    out."""
+    if old is None or old.library["sources"] != new.library["sources"]:
+        return new
+    again = {row.test for row in new.rows}
+    kept = [row for row in old.rows if row.test not in again and row.test in still_there]
+    rows = sorted([*kept, *new.rows], key=lambda row: (row.program.lower(), row.test))
+    return Report(new.library, new.machine, new.date, rows)
+
+
+def write(report: Report, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(json.dumps({"schema": SCHEMA, **asdict(report)}, indent=1) + "\n")
+    unfinished.replace(path)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def render(report: Report) -> str:
+    """docs/compatibility.md."""
+    failed = [row for row in report.rows if not row.passed]
+    passed = len(report.rows) - len(failed)
+    programs = len({row.program for row in report.rows})
+    lines = [
+        "# Programs that run on hakmem",
+        "",
+        "Each row was run twice, without the library and with it preloaded. It passes when output and exit code are",
+        "the same, the servers' data too, and the library was seen mapped in the process that does the work.",
+        f"{len(report.rows)} rows of {programs} programs, {passed} passed, {len(failed)} failed.",
+        "",
+        "Made by `./hakmem test --programs`, which installs what it needs from Debian, PyPI, crates.io, npm and the Go",
+        "proxy by name, from `tests/programs/results/compatibility.json`. The tests are `tests/programs/test_*.py`.",
+        "",
+        f"Last run {report.date}; library {report.library['build']}, build id {report.library['build id']};",
+        f"{report.machine['machine']}, {report.machine['kernel']}, {report.machine['libc']}.",
+        "",
+        "| program | version | what was run | result |",
+        "|---|---|---|---|",
+    ]
+    for row in report.rows:
+        result = "passed" if row.passed else "**failed**"
+        lines.append(f"| {_cell(row.program)} | {_cell(row.version)} | {_cell(row.what)} | {result} |")
+    if failed:
+        lines += ["", "## Failures", ""]
+        lines += [f"- **{row.program}**, {row.what}: {_cell(row.reason)}" for row in failed]
+    return "\n".join(lines) + "\n"
+
+
+def run(names: list[str]) -> list[Row]:
+    """Runs the matrix, or a part of it, and writes result file and page; the rows that were run."""
+    tests = all_tests()
+    chosen = choose(tests, names)
+    library = build.ensure_library()
+    missing = _install(chosen)
+    pypi_failure = _install_pypi(chosen)
+    if pypi_failure is not None:
+        missing["PyPI"] = pypi_failure
+    facts = {**dict(info.library_facts(library)), "sources": build.sources_digest()}
+    report = Report(facts, dict(info.machine_facts()), datetime.date.today().isoformat())
+    for number, test in enumerate(chosen, 1):
+        print(f"[{number}/{len(chosen)}] {test.program}: {test.what}", flush=True)
+        row = _run_test(test, library, missing)
+        print(f"        {'passed' if row.passed else 'FAILED: ' + row.reason}, {row.seconds:.1f} s", flush=True)
+        report.rows.append(row)
+        # At once: who interrupts the matrix keeps what was run.
+        merged = merge(_read(RESULTS), report, {each.test for each in tests})
+        write(merged, RESULTS)
+        PAGE.write_text(render(merged))
+    return report.rows
+
+
+def matrix(names: list[str]) -> int:
+    """`hakmem test --programs`."""
+    rows = run(names)
+    failed = [row for row in rows if not row.passed]
+    for row in failed:
+        print(f"failed: {row.program}: {row.what}: {row.reason}")
+    print(f"{len(rows) - len(failed)} passed, {len(failed)} failed", flush=True)
+    return 1 if failed else 0

@@ -1,0 +1,181 @@
+/*
+ * sigaction and its older kin: each handler of the program runs inside a wrapper, which protects the two hot
+ * functions from what the handler allocates (heap/interrupt.h). The program sees its own handlers: they are
+ * what these functions return, and they get the arguments that the kernel gave.
+ *
+ * The kernel knows whether a signal's handler is a wrapped one; the table here knows which. Handlers that a
+ * program installs behind libc's back run unprotected. Async-signal-safe, as sigaction must be.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "api/interrupted.h"
+#include "base/atomic.h"
+#include "hakmem.h"
+#include "override/late_lookup.h"
+
+typedef void plain_handler(int);
+typedef void full_handler(int, siginfo_t *, void *);
+typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
+
+/* libc's own. A static program has it under this name, and so has glibc's shared one; what others have preloaded
+ * after us comes first. */
+int __sigaction(int signal, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
+
+/* Declared here: which headers have which of them depends on the libc and on the feature macros. */
+HAK_EXPORT plain_handler *bsd_signal(int number, plain_handler *handler);
+HAK_EXPORT plain_handler *ssignal(int number, plain_handler *handler);
+HAK_EXPORT plain_handler *sysv_signal(int number, plain_handler *handler);
+HAK_EXPORT plain_handler *__sysv_signal(int number, plain_handler *handler);
+
+static struct {
+    plain_handler *handler;
+    bool full;        /* installed with SA_SIGINFO */
+    bool interrupts;  /* siginterrupt: a handler that signal() installs does not restart system calls */
+} table[NSIG];
+
+static bool is_valid(int number)
+{
+    return number > 0 && number < NSIG;
+}
+
+static sigaction_function *libc_sigaction(void)
+{
+    static sigaction_function *found;
+    sigaction_function *function = load_relaxed(&found);
+    if (function == NULL) {
+        if (&late_lookup_next != NULL)
+            function = (sigaction_function *)late_lookup_next("sigaction");
+        if (function == NULL)
+            function = __sigaction;
+        store_relaxed(&found, function);
+    }
+    return function;
+}
+
+static FRAGILE void run(int number, siginfo_t *info, void *context)
+{
+    plain_handler *handler = load_relaxed(&table[number].handler);
+    struct interruption interruption = interrupted_begin(context, __builtin_return_address(0));
+    ((full_handler *)(void (*)(void))handler)(number, info, context);
+    interrupted_end(interruption);
+}
+
+static bool is_handler(plain_handler *handler)
+{
+    return handler != SIG_DFL && handler != SIG_IGN;
+}
+
+static plain_handler *wrapper(void)
+{
+    return (plain_handler *)(void (*)(void))run;
+}
+
+/* What the program shall see of an action that the kernel has returned. */
+static void unwrap(struct sigaction *action, plain_handler *handler, bool full)
+{
+    if (action->sa_handler != wrapper())
+        return;
+    action->sa_handler = handler;
+    if (!full)
+        action->sa_flags &= ~SA_SIGINFO;
+}
+
+HAK_EXPORT int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict old)
+{
+    sigaction_function *libc = libc_sigaction();
+    if (libc == NULL || !is_valid(number)) {
+        errno = libc == NULL ? ENOSYS : EINVAL;
+        return -1;
+    }
+    plain_handler *old_handler = load_relaxed(&table[number].handler);
+    bool old_full = load_relaxed(&table[number].full);
+    struct sigaction wrapped;
+    bool wraps = action != NULL && is_handler(action->sa_handler) && action->sa_handler != wrapper();
+    if (wraps) {
+        wrapped = *action;
+        wrapped.sa_flags |= SA_SIGINFO;
+        wrapped.sa_handler = wrapper();
+        /* First: the signal may come as soon as the kernel knows. */
+        store_relaxed(&table[number].handler, action->sa_handler);
+        store_relaxed(&table[number].full, (action->sa_flags & SA_SIGINFO) != 0);
+    }
+    int result = libc(number, wraps ? &wrapped : action, old);
+    if (result != 0 && wraps) {
+        store_relaxed(&table[number].handler, old_handler);
+        store_relaxed(&table[number].full, old_full);
+    }
+    if (result == 0 && old != NULL)
+        unwrap(old, old_handler, old_full);
+    return result;
+}
+
+static plain_handler *install(int number, plain_handler *handler, int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    struct sigaction old;
+    if (handler == SIG_ERR) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    return sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+HAK_EXPORT plain_handler *signal(int number, plain_handler *handler)
+{
+    bool interrupts = is_valid(number) && load_relaxed(&table[number].interrupts);
+    return install(number, handler, interrupts ? 0 : SA_RESTART);
+}
+
+HAK_EXPORT plain_handler *bsd_signal(int number, plain_handler *handler)
+{
+    return signal(number, handler);
+}
+
+HAK_EXPORT plain_handler *ssignal(int number, plain_handler *handler)
+{
+    return signal(number, handler);
+}
+
+HAK_EXPORT plain_handler *sysv_signal(int number, plain_handler *handler)
+{
+    return install(number, handler, (int)SA_RESETHAND | SA_NODEFER);
+}
+
+HAK_EXPORT plain_handler *__sysv_signal(int number, plain_handler *handler)
+{
+    return sysv_signal(number, handler);
+}
+
+HAK_EXPORT int siginterrupt(int number, int interrupt)
+{
+    struct sigaction action;
+    if (sigaction(number, NULL, &action) != 0)
+        return -1;
+    store_relaxed(&table[number].interrupts, interrupt != 0);
+    if (interrupt != 0)
+        action.sa_flags &= ~SA_RESTART;
+    else
+        action.sa_flags |= SA_RESTART;
+    return sigaction(number, &action, NULL);
+}
+
+/* System V's: SIG_HOLD blocks the signal, anything else unblocks it; the answer is SIG_HOLD if it was blocked. */
+HAK_EXPORT plain_handler *sigset(int number, plain_handler *disposition)
+{
+    sigset_t only;
+    sigset_t before;
+    struct sigaction old;
+    if (sigemptyset(&only) != 0 || sigaddset(&only, number) != 0)
+        return SIG_ERR;
+    bool hold = disposition == SIG_HOLD;
+    if (hold && sigaction(number, NULL, &old) != 0)
+        return SIG_ERR;
+    if (!hold && (old.sa_handler = install(number, disposition, 0)) == SIG_ERR)
+        return SIG_ERR;
+    if (sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &only, &before) != 0)
+        return SIG_ERR;
+    return sigismember(&before, number) ? SIG_HOLD : old.sa_handler;
+}

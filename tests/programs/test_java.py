@@ -1,0 +1,102 @@
+"""The Java virtual machine: its heap is its own, but its compilers, collectors, threads and buffers use malloc."""
+
+from __future__ import annotations
+
+import subprocess
+import unittest
+
+from programs import ProgramTest, environment
+
+SOURCE = r"""
+import java.nio.ByteBuffer;
+import java.util.*;
+import java.util.concurrent.*;
+import java.util.zip.*;
+
+public class Load {
+    /** What a thread does again and again; the answer depends on its number only. */
+    static long round(int seed) throws Exception {
+        Random random = new Random(seed);
+        CRC32 sum = new CRC32();
+        byte[] data = new byte[60000];
+        for (int i = 0; i < 60; i++) {
+            random.nextBytes(data);
+            Arrays.fill(data, 0, random.nextInt(data.length), (byte) i);
+            Deflater deflater = new Deflater(i % 9 + 1);
+            deflater.setInput(data);
+            deflater.finish();
+            byte[] packed = new byte[70000];
+            int size = deflater.deflate(packed);
+            deflater.end();
+            Inflater inflater = new Inflater();
+            inflater.setInput(packed, 0, size);
+            byte[] back = new byte[data.length];
+            if (inflater.inflate(back) != data.length || !Arrays.equals(back, data)) throw new Error("inflate");
+            inflater.end();
+            ByteBuffer direct = ByteBuffer.allocateDirect(1 + random.nextInt(200000));
+            while (direct.hasRemaining()) direct.put((byte) direct.position());
+            direct.flip();
+            sum.update(direct);
+            sum.update(packed, 0, size);
+            Map<String, List<Integer>> map = new TreeMap<>();
+            for (int j = 0; j < 3000; j++) map.computeIfAbsent("k" + random.nextInt(500), k -> new ArrayList<>()).add(j);
+            sum.update(map.toString().getBytes("UTF-8"));
+        }
+        return sum.getValue();
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        long end = System.nanoTime() + Long.parseLong(arguments[0]) * 1_000_000_000L;
+        ExecutorService pool = Executors.newFixedThreadPool(8);
+        List<Future<String>> answers = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            final int seed = i;
+            answers.add(pool.submit(() -> {
+                long first = round(seed);
+                while (System.nanoTime() < end) if (round(seed) != first) throw new Error("rounds differ");
+                return seed + ":" + first;
+            }));
+        }
+        for (Future<String> answer : answers) System.out.println(answer.get());
+        pool.shutdown();
+    }
+}
+"""
+
+
+class Java(ProgramTest):
+    packages = ("default-jdk-headless",)
+    programs = ("/usr/bin/java", "/usr/bin/javac")
+    version = ("/usr/bin/java", "-version")
+
+    def load(self, collector: str) -> None:
+        (self.directory / "Load.java").write_text(SOURCE)
+        javac = ["/usr/bin/javac", "Load.java"]
+        subprocess.run(javac, cwd=self.directory, env=environment(False), check=True)
+        command = ["/usr/bin/java", f"-XX:+Use{collector}", "-Xmx512m", "-cp", ".", "Load", "30"]
+        result = self.compare(command, served="java", cwd=self.directory)
+        self.assertEqual(result.status, 0, result.stderr[-1000:])
+
+    def test_g1(self) -> None:
+        """8 threads for 30 s: deflaters, direct buffers, maps; G1 collector"""
+        self.load("G1GC")
+
+    def test_parallel(self) -> None:
+        """the same with the parallel collector"""
+        self.load("ParallelGC")
+
+    def test_compiler(self) -> None:
+        """javac on 300 generated classes, the class files compared"""
+        for i in range(300):
+            (self.directory / f"C{i}.java").write_text(
+                f"public class C{i}<T extends Comparable<T>> {{ java.util.Map<String, java.util.List<T>> m = new"
+                f" java.util.HashMap<>(); int f(int x) {{ return switch (x % 3) {{ case 0 -> {i}; case 1 -> m.size();"
+                f" default -> new C{(i + 1) % 300}<String>().f(x - 1); }}; }} }}\n"
+            )
+        compile_all = "rm -f *.class && /usr/bin/javac *.java && sha256sum *.class"
+        result = self.compare(["sh", "-c", compile_all], served="javac", cwd=self.directory)
+        self.assertEqual(result.stdout.count(b".class"), 300)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -15,6 +15,9 @@
 
 typedef void handler(int);
 
+/* Not in musl: hakmem's then. */
+extern handler *sysv_signal(int number, handler *action) __attribute__((weak));
+
 static volatile sig_atomic_t calls;
 static volatile sig_atomic_t value;
 static void *volatile context_seen;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ from hakmem_cli import ports
 from hakmem_cli.say import CannotError, say
 
 # Debian's names, and for each a program or a file that proves it is there.
+_LIBRARIES = f"/usr/lib/{platform.machine()}-linux-gnu"
 _PACKAGES = {
     "gcc": "gcc",
     "g++": "g++",
@@ -22,6 +24,8 @@ _PACKAGES = {
     "git": "git",
     "pkg-config": "pkg-config",
     "libcmocka-dev": "/usr/include/cmocka.h",
+    "libjemalloc2": f"{_LIBRARIES}/libjemalloc.so.2",
+    "libtcmalloc-minimal4": f"{_LIBRARIES}/libtcmalloc_minimal.so.4",
 }
 
 

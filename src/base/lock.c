@@ -1,13 +1,15 @@
 #include "base/lock.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/fail.h"
+
+/* Of the kernel's interface, whose headers are not everywhere (linux/futex.h). */
+enum { FUTEX_WAIT_PRIVATE = 0 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
 
 #define FREE ((uintptr_t)0)
 #define WAITERS ((uintptr_t)1)
@@ -41,7 +43,7 @@ static void futex(uintptr_t *word, int operation, uint32_t value)
 {
     uint32_t *half = (uint32_t *)(void *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     int saved = errno;
-    syscall(SYS_futex, half, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+    syscall(SYS_futex, half, operation, value, NULL, NULL, 0);
     errno = saved;
 }
 
@@ -61,7 +63,7 @@ static COLD void wait_and_take(struct lock *lock)
     while (!replace(&lock->word, FREE, self() | WAITERS)) {
         uintptr_t seen = load_relaxed(&lock->word);
         if (seen != FREE && ((seen & WAITERS) != 0 || replace(&lock->word, seen, seen | WAITERS)))
-            futex(&lock->word, FUTEX_WAIT, (uint32_t)(seen | WAITERS));
+            futex(&lock->word, FUTEX_WAIT_PRIVATE, (uint32_t)(seen | WAITERS));
     }
 }
 
@@ -90,7 +92,7 @@ void lock_drop(struct lock *lock)
     if (HAK_DEBUG)
         ranks_held &= ~(1u << lock->rank);
     if ((__atomic_exchange_n(&lock->word, FREE, __ATOMIC_RELEASE) & WAITERS) != 0)
-        futex(&lock->word, FUTEX_WAKE, 1);
+        futex(&lock->word, FUTEX_WAKE_PRIVATE, 1);
 }
 
 bool lock_is_mine(const struct lock *lock)

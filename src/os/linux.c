@@ -2,7 +2,6 @@
 #include "os/os.h"
 
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -17,6 +16,12 @@
 #if !defined(MAP_FIXED_NOREPLACE)
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
+
+/* Of the kernel's interface, whose headers are not everywhere (linux/membarrier.h). */
+enum {
+    MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
+    MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
+};
 
 enum {
     PRIVATE_MEMORY = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,

@@ -1,5 +1,8 @@
-/* Every replaceable operator new and delete. The library must not need libstdc++: what these use of it is
- * referenced weakly, and looked up when it is needed in a process that loaded libstdc++ after us. */
+/* Every replaceable operator new and delete, made of malloc and free as the linker finds them: a program that brings
+ * its own gets its operators from us, and they must be served by it, as libstdc++'s would be.
+ *
+ * The library must not need libstdc++: what these use of it is referenced weakly, and looked up when it is needed in a
+ * process that loaded libstdc++ after us. */
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -22,7 +25,11 @@ namespace {
 /* Plain new, which says 1, promises what malloc does: 16 from 16 bytes on, else 8. */
 void *allocate(std::size_t size, std::size_t alignment)
 {
-    return alignment <= alignof(void *) ? hak_malloc(size) : hak_memalign(alignment, size);
+    if (alignment <= alignof(void *))
+        return std::malloc(size);
+    /* Other allocators may want a multiple of the alignment. */
+    const std::size_t rounded = (size + alignment - 1) & ~(alignment - 1);
+    return rounded >= size ? aligned_alloc(alignment, rounded) : nullptr;
 }
 
 /* A function of libstdc++: as it was when we were loaded, or of the one loaded since. Null: there is none. */
@@ -95,15 +102,15 @@ EXPORT void *operator new[](std::size_t n, std::align_val_t a, const std::nothro
     return allocate_or_null(n, bytes(a));
 }
 
-EXPORT void operator delete(void *p) noexcept { hak_free(p); }
-EXPORT void operator delete[](void *p) noexcept { hak_free(p); }
-EXPORT void operator delete(void *p, std::size_t) noexcept { hak_free(p); }
-EXPORT void operator delete[](void *p, std::size_t) noexcept { hak_free(p); }
-EXPORT void operator delete(void *p, std::align_val_t) noexcept { hak_free(p); }
-EXPORT void operator delete[](void *p, std::align_val_t) noexcept { hak_free(p); }
-EXPORT void operator delete(void *p, std::size_t, std::align_val_t) noexcept { hak_free(p); }
-EXPORT void operator delete[](void *p, std::size_t, std::align_val_t) noexcept { hak_free(p); }
-EXPORT void operator delete(void *p, const std::nothrow_t &) noexcept { hak_free(p); }
-EXPORT void operator delete[](void *p, const std::nothrow_t &) noexcept { hak_free(p); }
-EXPORT void operator delete(void *p, std::align_val_t, const std::nothrow_t &) noexcept { hak_free(p); }
-EXPORT void operator delete[](void *p, std::align_val_t, const std::nothrow_t &) noexcept { hak_free(p); }
+EXPORT void operator delete(void *p) noexcept { std::free(p); }
+EXPORT void operator delete[](void *p) noexcept { std::free(p); }
+EXPORT void operator delete(void *p, std::size_t) noexcept { std::free(p); }
+EXPORT void operator delete[](void *p, std::size_t) noexcept { std::free(p); }
+EXPORT void operator delete(void *p, std::align_val_t) noexcept { std::free(p); }
+EXPORT void operator delete[](void *p, std::align_val_t) noexcept { std::free(p); }
+EXPORT void operator delete(void *p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+EXPORT void operator delete[](void *p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+EXPORT void operator delete(void *p, const std::nothrow_t &) noexcept { std::free(p); }
+EXPORT void operator delete[](void *p, const std::nothrow_t &) noexcept { std::free(p); }
+EXPORT void operator delete(void *p, std::align_val_t, const std::nothrow_t &) noexcept { std::free(p); }
+EXPORT void operator delete[](void *p, std::align_val_t, const std::nothrow_t &) noexcept { std::free(p); }

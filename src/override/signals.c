@@ -93,16 +93,19 @@ HAK_EXPORT int sigaction(int number, const struct sigaction *restrict action, st
     plain_handler *old_handler = load_relaxed(&table[number].handler);
     bool old_full = load_relaxed(&table[number].full);
     struct sigaction wrapped;
-    bool wraps = action != NULL && is_handler(action->sa_handler) && action->sa_handler != wrapper();
-    if (wraps) {
+    bool calls_wrapper = action != NULL && is_handler(action->sa_handler);
+    bool wraps = calls_wrapper && action->sa_handler != wrapper();
+    if (calls_wrapper) {
         wrapped = *action;
-        wrapped.sa_flags |= SA_SIGINFO;
+        wrapped.sa_flags |= SA_SIGINFO; /* without it, AArch64's kernel gives a handler one argument only */
         wrapped.sa_handler = wrapper();
+    }
+    if (wraps) {
         /* First: the signal may come as soon as the kernel knows. */
         store_relaxed(&table[number].handler, action->sa_handler);
         store_relaxed(&table[number].full, (action->sa_flags & SA_SIGINFO) != 0);
     }
-    int result = libc(number, wraps ? &wrapped : action, old);
+    int result = libc(number, calls_wrapper ? &wrapped : action, old);
     if (result != 0 && wraps) {
         store_relaxed(&table[number].handler, old_handler);
         store_relaxed(&table[number].full, old_full);

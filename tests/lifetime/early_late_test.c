@@ -5,6 +5,8 @@
  * this program's, main, atexit handlers, this program's destructor, the library's, and last the handler that
  * .preinit_array registered: exit runs handlers backwards, and the dynamic linker's own, which runs all
  * destructors, was registered after it. That handler ends the process with success; without it main's 1 stays.
+ * musl has no .preinit_array, and destructors after all handlers: there, the program's first constructor and last
+ * destructor do their parts.
  */
 #include "check.h"
 #include "family.h"
@@ -67,6 +69,25 @@ static void after_everything(void)
     _exit(0);
 }
 
+#if defined(__GLIBC__)
+static void register_last(void (*handler)(void))
+{
+    CHECK(atexit(handler) == 0);
+}
+#else
+static void (*last)(void);
+
+static void register_last(void (*handler)(void))
+{
+    last = handler;
+}
+
+__attribute__((destructor(101))) static void run_last(void)
+{
+    last();
+}
+#endif
+
 static void before_everything(int argc, char **argv, char **environment)
 {
     (void)argc;
@@ -77,11 +98,18 @@ static void before_everything(int argc, char **argv, char **environment)
     family.free(new_block(50, 'x'));
     char *grown = family.realloc(new_block(40, 'g'), 4000);
     check_and_free(grown, 40, 'g');
-    CHECK(atexit(after_everything) == 0);
+    register_last(after_everything);
 }
 
+#if defined(__GLIBC__)
 __attribute__((section(".preinit_array"), used)) static void (*const preinit)(int, char **, char **) =
     before_everything;
+#else
+__attribute__((constructor(101))) static void preinit(int argc, char **argv, char **environment)
+{
+    before_everything(argc, argv, environment);
+}
+#endif
 
 __attribute__((constructor)) static void construct(void)
 {

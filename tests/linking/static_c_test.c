@@ -2,11 +2,19 @@
 #include "hakmem.h"
 
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static void *(*volatile plain_malloc)(size_t) = malloc;
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number)
+{
+    signals += number == SIGUSR1;
+}
 
 static int failed(const char *what)
 {
@@ -37,6 +45,10 @@ int main(void)
         return failed("asprintf does not use hakmem");
     }
     free(line);
+
+    if (signal(SIGUSR1, count_signal) == SIG_ERR || raise(SIGUSR1) != 0 || signals != 1) {
+        return failed("no signals");
+    }
     puts("static: ok");
     return 0;
 }

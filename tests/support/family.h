@@ -9,9 +9,10 @@
 #ifndef HAK_TEST_FAMILY_H
 #define HAK_TEST_FAMILY_H
 
-#include <malloc.h>
 #include <stddef.h>
 #include <stdio.h>
+
+#include "libc_names.h"
 
 struct family {
     const char *name;

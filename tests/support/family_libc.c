@@ -13,7 +13,7 @@ extern size_t hak_prewarm(size_t size, size_t count) __attribute__((weak));
 extern const char *hak_version(void) __attribute__((weak));
 
 /* mallinfo under another name, because glibc's header marks it as deprecated. */
-extern struct mallinfo mallinfo_of_libc(void) __asm__("mallinfo");
+extern struct mallinfo mallinfo_of_libc(void) __asm__("mallinfo") __attribute__((weak));
 
 const struct family family = {
     .name = "libc names",
@@ -52,6 +52,12 @@ void family_require_hakmem(void)
     family.free(block);
     if (family.version == NULL || usable != 112) {
         fprintf(stderr, "hakmem does not serve this process: usable size of 100 bytes is %zu\n", usable);
+        exit(99);
+    }
+    /* Looking at them here makes the linker leave them to the dynamic one: in a table alone they would be NULL. */
+    if (family.cfree == NULL || family.free_sized == NULL || family.free_aligned_sized == NULL ||
+        family.pvalloc == NULL || family.malloc_trim == NULL || family.prewarm == NULL) {
+        fputs("hakmem does not serve all of the family\n", stderr);
         exit(99);
     }
 }

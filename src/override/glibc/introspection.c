@@ -1,0 +1,82 @@
+/* The names that only glibc has: what a heap holds, and its parameters. Built where libc's headers have them. */
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#include "api/stats.h"
+#include "base/bits.h"
+#include "base/libc.h"
+#include "hakmem.h"
+
+/* glibc's parameters describe glibc's heap; none has a meaning here. 1 is success. (mallopt(3)) */
+HAK_EXPORT int mallopt(int parameter, int value)
+{
+    (void)parameter;
+    (void)value;
+    return 1;
+}
+
+HAK_EXPORT struct mallinfo2 mallinfo2(void)
+{
+    struct memory_stats stats;
+    stats_read(&stats);
+    return (struct mallinfo2){
+        .arena = stats.committed_bytes,
+        .hblks = stats.large_blocks,
+        .hblkhd = stats.large_bytes,
+        .fsmblks = stats.cached_bytes,
+        .uordblks = stats.small_bytes + stats.large_bytes,
+        .fordblks = stats.committed_bytes - min_size(stats.committed_bytes, stats.small_bytes + stats.large_bytes),
+        .keepcost = stats.bigcache_bytes + stats.dirty_bytes,
+    };
+}
+
+/* The int fields wrap in large processes, as glibc's do. (mallinfo(3)) */
+HAK_EXPORT struct mallinfo mallinfo(void)
+{
+    struct mallinfo2 wide = mallinfo2();
+    return (struct mallinfo){
+        .arena = (int)wide.arena,
+        .hblks = (int)wide.hblks,
+        .hblkhd = (int)wide.hblkhd,
+        .fsmblks = (int)wide.fsmblks,
+        .uordblks = (int)wide.uordblks,
+        .fordblks = (int)wide.fordblks,
+        .keepcost = (int)wide.keepcost,
+    };
+}
+
+HAK_EXPORT int malloc_info(int options, FILE *stream)
+{
+    if (options != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    struct memory_stats stats;
+    stats_read(&stats);
+    int written = fprintf(stream,
+                          "<malloc version=\"hakmem-1\">\n"
+                          "<total type=\"small\" count=\"%zu\" size=\"%zu\"/>\n"
+                          "<total type=\"cached\" size=\"%zu\"/>\n"
+                          "<total type=\"large\" count=\"%zu\" size=\"%zu\"/>\n"
+                          "<total type=\"bigcache\" size=\"%zu\"/>\n"
+                          "<total type=\"dirty\" size=\"%zu\"/>\n"
+                          "<system type=\"current\" size=\"%zu\"/>\n"
+                          "<aspace type=\"total\" size=\"%zu\"/>\n"
+                          "</malloc>\n",
+                          stats.small_blocks, stats.small_bytes, stats.cached_bytes, stats.large_blocks,
+                          stats.large_bytes, stats.bigcache_bytes, stats.dirty_bytes, stats.committed_bytes,
+                          stats.reserved_bytes);
+    return written < 0 ? -1 : 0;
+}
+
+HAK_EXPORT void malloc_stats(void)
+{
+    struct memory_stats stats;
+    stats_read(&stats);
+    fprintf(stderr,
+            "hakmem: small %zu blocks, %zu bytes; large %zu blocks, %zu bytes; cached %zu; BigCache %zu; dirty %zu; "
+            "committed %zu; reserved %zu bytes\n",
+            stats.small_blocks, stats.small_bytes, stats.large_blocks, stats.large_bytes, stats.cached_bytes,
+            stats.bigcache_bytes, stats.dirty_bytes, stats.committed_bytes, stats.reserved_bytes);
+}

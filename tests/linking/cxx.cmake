@@ -1,0 +1,38 @@
+# In C++, and in C with libstdc++ somewhere.
+
+# Preloaded into a program that knows nothing of it.
+add_executable(operators_plain operators_test.cpp)
+target_link_libraries(operators_plain PRIVATE test_options)
+hak_add_test(operators.preload operators_plain PRELOAD)
+
+add_executable(no_libstdcxx no_libstdcxx_test.c ../support/family_libc.c)
+target_link_libraries(no_libstdcxx PRIVATE test_support)
+hak_add_test(no_libstdcxx.preload no_libstdcxx PRELOAD)
+
+# libstdc++ comes with a plugin, after us and private to it.
+add_library(plugin MODULE plugin.cpp)
+add_executable(plugin_host plugin_host.c)
+target_compile_definitions(plugin_host PRIVATE PLUGIN="$<TARGET_FILE:plugin>")
+target_link_libraries(plugin_host PRIVATE test_support)
+add_dependencies(plugin_host plugin)
+hak_add_test(plugin.preload plugin_host PRELOAD)
+
+# Linked with the shared library. The program itself names none of its symbols, so keep it needed.
+add_executable(operators_shared operators_test.cpp)
+target_link_libraries(operators_shared PRIVATE test_options hakmem)
+target_link_options(operators_shared PRIVATE -Wl,--no-as-needed)
+hak_add_test(operators.shared operators_shared)
+
+# Linked with the archive, the C library being shared.
+add_executable(operators_static operators_test.cpp)
+target_link_libraries(operators_static PRIVATE test_options hakmem_static)
+hak_add_test(operators.static operators_static)
+
+add_executable(static_cpp static_cpp_test.cpp)
+target_link_libraries(static_cpp PRIVATE test_options hakmem_static)
+hak_add_test(static_cpp.static static_cpp)
+
+# A program with an allocator of its own.
+add_executable(own_malloc own_malloc_test.cpp)
+target_link_libraries(own_malloc PRIVATE test_options)
+hak_add_test(own_malloc.preload own_malloc PRELOAD)

@@ -43,10 +43,10 @@ def commands() -> str:
 class Server:
     """A running redis-server, reached through a socket in its directory."""
 
-    def __init__(self, directory: Path, preload: bool) -> None:
+    def __init__(self, directory: Path, preload: bool, *more: str) -> None:
         self.socket = directory / "redis.sock"
         options = ["--port", "0", "--unixsocket", str(self.socket), "--dir", str(directory), "--save", ""]
-        options += ["--daemonize", "no", "--enable-debug-command", "yes", "--loglevel", "warning"]
+        options += ["--daemonize", "no", "--enable-debug-command", "yes", "--loglevel", "warning", *more]
         self.process = subprocess.Popen(["redis-server", *options], env=environment(preload), stdout=subprocess.DEVNULL)
 
     def cli(self, *arguments: str, text: str | None = None) -> str:
@@ -86,9 +86,9 @@ class Server:
 
 
 @contextmanager
-def redis(directory: Path, preload: bool) -> Iterator[Server]:
+def redis(directory: Path, preload: bool, *more: str) -> Iterator[Server]:
     """A server that is shut down in order at the end, if nothing went wrong before."""
-    server = Server(directory, preload)
+    server = Server(directory, preload, *more)
     try:
         server.wait_until_ready()
         yield server
@@ -150,6 +150,47 @@ class Redis(ProgramTest):
     def test_benchmark_saves_and_data(self) -> None:
         """redis-benchmark -P 8 during BGSAVE, then 130,000 commands; the data's digest, and again after a reload"""
         self.assertEqual(self.digest_after_work(True), self.digest_after_work(False))
+
+
+class RedisAppendOnly(ProgramTest):
+    title = "redis"
+    packages = ("redis-server", "redis-tools")
+    programs = ("redis-server", "redis-cli", "redis-benchmark")
+    version = ("redis-server", "--version")
+
+    options = ("--appendonly", "yes", "--appendfsync", "no", "--io-threads", "2", "--activedefrag", "no")
+
+    def rewrite(self, server: Server) -> None:
+        """A rewrite of the append-only file from start to success."""
+        server.cli("BGREWRITEAOF")
+        deadline = time.monotonic() + 120
+        while server.info("aof_rewrite_in_progress") != "0" or server.info("aof_rewrite_scheduled") != "0":
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        self.assertEqual(server.info("aof_last_bgrewrite_status"), "ok")
+
+    def digest(self, preload: bool) -> str:
+        directory = self.directory / ("with" if preload else "without")
+        directory.mkdir()
+        with redis(directory, preload, *self.options) as server:
+            self.assertEqual(maps_library(server.process.pid), preload)
+            command = ["redis-benchmark", "-s", str(server.socket), "-q", "-n", "200000", "-r", "50000", "-P", "16", "-c", "50"]
+            with subprocess.Popen([*command, "-d", "200"], env=environment(False), stdout=subprocess.DEVNULL) as load:
+                while load.poll() is None:
+                    self.rewrite(server)
+            self.assertEqual(load.returncode, 0)
+            server.cli("FLUSHALL")
+            server.cli(text=commands())
+            self.rewrite(server)
+            server.cli(text=commands())
+            digest = server.cli("DEBUG", "DIGEST")
+        with redis(directory, preload, *self.options) as server:
+            self.assertEqual(server.cli("DEBUG", "DIGEST"), digest)
+        return digest
+
+    def test_append_only_file(self) -> None:
+        """redis-benchmark -P 16 -c 50, all tests, during rewrites of the append-only file; the data after a restart"""
+        self.assertEqual(self.digest(True), self.digest(False))
 
 
 if __name__ == "__main__":

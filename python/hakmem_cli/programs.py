@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -138,8 +139,8 @@ def _version(command: list[str]) -> str:
 
 def _reason(output: str) -> str:
     """What unittest says of a test that did not pass: the last exception's line."""
-    found = [line for line in output.splitlines() if line and not line.startswith((" ", "-", "=", "Ran ", "FAILED"))]
-    return (found[-1] if found else "no output")[:500]
+    found = re.findall(r"^[\w.]*(?:Error|Exception|Expired|Exit)\b.*", output, re.MULTILINE)
+    return str(found[-1] if found else _last_line(output))[:500]
 
 
 def _run_one(test: Test, library: Path) -> tuple[bool, str]:

@@ -8,15 +8,14 @@ from pathlib import Path
 from programs import ProgramTest, Run, run
 
 FILES = 200
-COMMITS = 2500
 
 
-def history() -> str:
+def history(commits: int) -> str:
     """A stream for git fast-import: some files that grow and change, the same every time."""
     chance = random.Random(1)
     contents = [[f"file {number} line {line}" for line in range(40)] for number in range(FILES)]
     parts: list[str] = []
-    for commit in range(COMMITS):
+    for commit in range(commits):
         parts.append(
             f"commit refs/heads/main\ncommitter A <a@example.org> {1600000000 + commit * 60} +0000\n"
             f"data <<END\ncommit {commit}\nEND\n"
@@ -36,6 +35,7 @@ class Git(ProgramTest):
     programs = ("git",)
     version = ("git", "--version")
     quick = True
+    commits = 2500
 
     def work_on(self, source: Path, preload: bool) -> list[Run]:
         """Clones, collects garbage, checks and lists everything; the outputs that must not differ."""
@@ -43,7 +43,7 @@ class Git(ProgramTest):
         git = ["git", "-c", "advice.detachedHead=false", "-C", str(clone)]
         commands = [
             ["git", "clone", "--quiet", "--no-local", str(source), str(clone)],
-            [*git, "repack", "-a", "-d", "-f", "-q", "--depth=50", "--window=50"],
+            [*git, "-c", "pack.threads=4", "repack", "-a", "-d", "-f", "-q", "--depth=50", "--window=50"],
             [*git, "gc", "--quiet", "--prune=now"],
             [*git, "fsck", "--full", "--strict", "--no-progress"],
             [*git, "log", "--stat", "-p", "--format=%H %an %ad %s"],
@@ -65,7 +65,9 @@ class Git(ProgramTest):
         """clone, repack, gc, fsck, log -p of a history of 2,500 commits"""
         source = self.directory / "source"
         subprocess.run(["git", "init", "--quiet", "--bare", "-b", "main", str(source)], check=True)
-        subprocess.run(["git", "-C", str(source), "fast-import", "--quiet"], input=history().encode(), check=True)
+        subprocess.run(
+            ["git", "-C", str(source), "fast-import", "--quiet"], input=history(self.commits).encode(), check=True
+        )
         self.compare_work_on(source)
 
     def test_this_repository(self) -> None:
@@ -75,6 +77,17 @@ class Git(ProgramTest):
         if head.returncode != 0:
             self.fail("not in a git repository with commits")
         self.compare_work_on(top)
+
+
+class GitLarge(Git):
+    quick = False
+    commits = 30000
+
+    def test_generated_repository(self) -> None:
+        """clone, repack with 4 threads, gc, fsck, log -p, grep of a history of 30,000 commits"""
+        super().test_generated_repository()
+
+    test_this_repository = None  # type: ignore[assignment]
 
 
 if __name__ == "__main__":

@@ -50,9 +50,29 @@ class FFmpeg(ProgramTest):
     def film(self, codec: list[str]) -> None:
         """Encoded and decoded; the encoders are deterministic for a given number of threads."""
         command = ["ffmpeg", "-nostdin", "-v", "error", "-y"]
-        source = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25:duration=8", "-f", "lavfi", "-i", "sine=440:duration=8"]
+        source = [
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc2=size=640x360:rate=25:duration=8",
+            "-f",
+            "lavfi",
+            "-i",
+            "sine=440:duration=8",
+        ]
         encode = [*command, *source, *codec, "-c:a", "aac", "-fflags", "+bitexact", "-flags", "+bitexact", "film.mkv"]
-        decode = [*command, "-threads", "4", "-i", "film.mkv", "-vf", "scale=320:180,eq=contrast=1.2", "-f", "framemd5", "-"]
+        decode = [
+            *command,
+            "-threads",
+            "4",
+            "-i",
+            "film.mkv",
+            "-vf",
+            "scale=320:180,eq=contrast=1.2",
+            "-f",
+            "framemd5",
+            "-",
+        ]
         for stage in (encode, decode):
             result = self.compare(stage, served="ffmpeg", cwd=self.directory)
             self.assertEqual((result.status, result.stderr), (0, b""))

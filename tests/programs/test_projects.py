@@ -1,0 +1,211 @@
+"""Compilers on real projects, whose sources come from crates.io; what they make must be the same."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from programs import ProgramTest, environment
+
+MANIFEST = """
+[package]
+name = "sources"
+version = "0.1.0"
+edition = "2021"
+[dependencies]
+libsqlite3-sys = { version = "=0.30.1", features = ["bundled"] }
+zstd-sys = "=2.0.13"
+harfbuzz-sys = { version = "=0.6.1", features = ["bundled"] }
+serde_json = "=1.0.128"
+regex = "=1.10.6"
+"""
+
+PROGRAM = r"""
+use std::{collections::BTreeMap, sync::mpsc, thread};
+fn work(seed: u64) -> String {
+    let word = regex::Regex::new(r"(\w+)-(\d{2,})").unwrap();
+    let mut map = BTreeMap::new();
+    for i in 0..3000u64 {
+        let text = format!("item{}-{} x{}", i * seed % 997, i * 31, "y".repeat((i % 90) as usize));
+        let value = serde_json::json!({"text": text, "list": (0..i % 20).collect::<Vec<_>>()});
+        for part in word.captures_iter(value["text"].as_str().unwrap()) { map.insert(part[1].to_string(), value.to_string()); }
+    }
+    map.into_iter().map(|(key, value)| format!("{key}{}", value.len())).collect()
+}
+fn main() {
+    let (sender, receiver) = mpsc::channel();
+    for seed in 1..9 { let sender = sender.clone(); thread::spawn(move || sender.send((seed, work(seed))).unwrap()); }
+    drop(sender);
+    let answers: BTreeMap<_, _> = receiver.into_iter().collect();
+    for (seed, text) in answers { println!("{seed} {} {}", text.len(), &text[..60]); }
+}
+"""
+
+
+class Project(ProgramTest):
+    """Has the crates' sources, fetched once for all tests of a run."""
+
+    packages = ("gcc", "g++", "clang", "make", "lld", "binutils")
+    home: Path
+    seconds = 900
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.home = Path(tempfile.mkdtemp(prefix="hakmem-crates-"))
+        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
+        (cls.home / "src").mkdir()
+        (cls.home / "Cargo.toml").write_text(MANIFEST)
+        (cls.home / "src" / "main.rs").write_text(PROGRAM)
+        fetch = ["cargo", "vendor", "--quiet", "vendor"]
+        done = subprocess.run(fetch, cwd=cls.home, env=environment(False), capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            raise AssertionError(f"cargo vendor: {done.stderr[-1000:]}")
+
+    def compare_build(self, script: str, *, served: str) -> None:
+        """Builds in an empty directory of the same name, both ways; the script ends with digests of what it made."""
+        place = self.directory / "build"
+        command = ["sh", "-ec", f"rm -rf {place}; mkdir {place}; cd {place}; {script}"]
+        result = self.compare(command, served=served, seconds=self.seconds / 2)
+        self.assertEqual(result.status, 0, (result.stdout + result.stderr)[-2000:])
+
+    def sources(self, pattern: str) -> list[str]:
+        found = sorted(str(path) for path in self.home.glob(f"vendor/{pattern}"))
+        self.assertGreater(len(found), 0, pattern)
+        return found
+
+    def make_zstd(self, compiler: str, linker: str) -> str:
+        """A Makefile of one rule per source, and a shared library from all."""
+        sources = self.sources("zstd-sys/zstd/lib/*/*.c")
+        rules = [f"all: libzstd.so\nlibzstd.so: {' '.join(f'{n}.o' for n in range(len(sources)))}"]
+        rules.append(f"\t{compiler} -shared -fuse-ld={linker} -Wl,--build-id=sha1 -o $@ $^")
+        for number, source in enumerate(sources):
+            rules.append(f"{number}.o:\n\t{compiler} -O2 -g -fPIC -DZSTD_DISABLE_ASM -c {source} -o $@")
+        makefile = self.directory / "Makefile"
+        makefile.write_text("\n".join(rules) + "\n")
+        return f"make -s -j4 -f {makefile}; sha256sum *.o *.so"
+
+
+class GccProjects(Project):
+    title = "gcc, g++, make, ld, gold"
+    version = ("gcc", "--version")
+
+    def test_sqlite(self) -> None:
+        """gcc -O2 on SQLite in one file of 9 MB, the object file compared"""
+        (source,) = self.sources("libsqlite3-sys/sqlite3/sqlite3.c")
+        self.compare_build(f"gcc -O2 -g -c {source} -o o.o; sha256sum o.o", served="cc1")
+
+    def test_harfbuzz(self) -> None:
+        """g++ -O1 on HarfBuzz in one file of templates, the object file compared"""
+        (source,) = self.sources("harfbuzz-sys/harfbuzz/src/harfbuzz.cc")
+        self.compare_build(f"g++ -std=c++17 -O1 -c {source} -o o.o; sha256sum o.o", served="cc1plus")
+
+    def test_zstd(self) -> None:
+        """make -j4 of Zstandard with gcc, linked by ld; objects and library compared"""
+        self.compare_build(self.make_zstd("gcc", "bfd"), served="make")
+
+    def test_zstd_gold(self) -> None:
+        """the same, linked by gold"""
+        self.compare_build(self.make_zstd("gcc", "gold"), served="make")
+
+    def test_link_time_optimisation(self) -> None:
+        """gcc -flto on Zstandard, the library compared"""
+        sources = " ".join(self.sources("zstd-sys/zstd/lib/*/*.c"))
+        script = f"gcc -O1 -flto=2 -fPIC -shared -DZSTD_DISABLE_ASM -frandom-seed=1 {sources} -o l.so; sha256sum l.so"
+        self.compare_build(script, served="lto1-ltrans")
+
+
+class ClangProjects(Project):
+    title = "clang, lld"
+    version = ("clang", "--version")
+
+    def test_sqlite(self) -> None:
+        """clang -O2 on SQLite in one file of 9 MB, the object file compared"""
+        (source,) = self.sources("libsqlite3-sys/sqlite3/sqlite3.c")
+        self.compare_build(f"clang -O2 -g -c {source} -o o.o; sha256sum o.o", served="clang")
+
+    def test_zstd(self) -> None:
+        """make -j4 of Zstandard with clang, linked by lld with threads; objects and library compared"""
+        self.compare_build(self.make_zstd("clang", "lld"), served="clang")
+
+
+class Rust(Project):
+    title = "rustc, cargo"
+    packages = ("gcc",) if shutil.which("cargo") else ("gcc", "cargo", "rustc")
+    programs = ("cargo", "rustc")
+    version = ("rustc", "--version")
+
+    def test_build(self) -> None:
+        """cargo build --release of a program with serde_json and regex; the program compared and run on 8 threads"""
+        (self.home / ".cargo").mkdir(exist_ok=True)
+        text = '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "vendor"\n'
+        (self.home / ".cargo" / "config.toml").write_text(text)
+        lines = [line for line in MANIFEST.splitlines() if "-sys" not in line]
+        place = self.directory / "project"
+        shutil.copytree(self.home, place, symlinks=True)
+        (place / "Cargo.toml").write_text("\n".join(lines) + "\n")
+        (place / "Cargo.lock").unlink()
+        script = f"cd {place}; rm -rf target; cargo build --release --offline --quiet; target/release/sources"
+        self.compare_build(f"{script}; sha256sum target/release/sources", served="rustc")
+
+
+GO_PROGRAM = r"""
+package main
+
+/*
+#include <stdlib.h>
+#include <string.h>
+static void *fill(int n) { char *p = malloc(n); memset(p, n, n); return p; }
+static int check(char *p, int n) { int ok = p[0] == (char)n && p[n - 1] == (char)n; free(p); return ok; }
+*/
+import "C"
+import ("crypto/sha256"; "encoding/json"; "fmt"; "runtime"; "sort"; "sync")
+
+func work(seed int) string {
+	kept := map[int]*C.char{}
+	sum := sha256.New()
+	for i := 0; i < 300000; i++ {
+		n := 1 + i*seed%3000
+		if old, found := kept[i%300]; found {
+			if C.check(old, C.int(1+(i-300)*seed%3000)) == 0 { panic("content") }
+		}
+		kept[i%300] = (*C.char)(C.fill(C.int(n)))
+		if i%1000 == 0 { text, _ := json.Marshal(map[string]int{"i": i, "n": n}); sum.Write(text); runtime.Gosched() }
+	}
+	return fmt.Sprintf("%d %x", seed, sum.Sum(nil))
+}
+
+func main() {
+	var wait sync.WaitGroup
+	answers := make([]string, 16)
+	for i := range answers {
+		wait.Add(1)
+		go func(i int) { defer wait.Done(); answers[i] = work(i + 1) }(i)
+	}
+	wait.Wait()
+	sort.Strings(answers)
+	for _, text := range answers { fmt.Println(text) }
+}
+"""
+
+
+class Go(ProgramTest):
+    packages = ("gcc",) if shutil.which("go") else ("gcc", "golang-go")
+    programs = ("go", "gcc")
+    version = ("go", "version")
+
+    def test_cgo(self) -> None:
+        """go build of a program that calls C's malloc, and the program, on 16 goroutines; go itself is a static program"""
+        (self.directory / "main.go").write_text(GO_PROGRAM)
+        (self.directory / "go.mod").write_text("module load\n\ngo 1.18\n")
+        cache = f"GOCACHE={self.directory}/cache GOFLAGS=-mod=mod GOTOOLCHAIN=local CGO_ENABLED=1"
+        script = f"rm -rf cache load; {cache} go build -trimpath -o load . && ./load && sha256sum load"
+        result = self.compare(["sh", "-c", script], served="load", cwd=self.directory)
+        self.assertEqual(result.status, 0, result.stderr[-2000:])
+        self.assertIn("cc1", result.served)
+
+
+if __name__ == "__main__":
+    unittest.main()

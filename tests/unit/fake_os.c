@@ -168,9 +168,20 @@ bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
     return !refuses(FAKE_MOVE) && __real_os_move(from, old_bytes, to, new_bytes);
 }
 
+static void (*after_barrier)(void);
+
+void fake_os_after_barrier(void (*hook)(void))
+{
+    after_barrier = hook;
+}
+
 bool __wrap_os_barrier(void)
 {
-    return !refuses(FAKE_BARRIER) && __real_os_barrier();
+    if (refuses(FAKE_BARRIER) || !__real_os_barrier())
+        return false;
+    if (after_barrier != NULL)
+        after_barrier();
+    return true;
 }
 
 bool __wrap_os_is_secure(void)

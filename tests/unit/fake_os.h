@@ -42,6 +42,9 @@ size_t fake_os_refused(void);
 /* Calls of these kinds that were made, refused ones included, since the start. */
 size_t fake_os_made(unsigned calls);
 
+/* What is called after each barrier that was not refused, before its caller goes on; NULL: nothing. */
+void fake_os_after_barrier(void (*hook)(void));
+
 /* What os_is_secure says. */
 void fake_os_set_secure(bool secure);
 

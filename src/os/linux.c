@@ -2,12 +2,14 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -121,6 +123,13 @@ bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
 {
     return !is_error(kernel(SYS_mremap, (long)from, (long)old_bytes, (long)new_bytes,
                             MREMAP_MAYMOVE | MREMAP_FIXED, (long)to));
+}
+
+bool os_holds(const void *at, uint32_t value)
+{
+    /* A futex is waited for only if it has the value: for no time at all, so that a wait ends in ETIMEDOUT. */
+    struct timespec no_time = {0};
+    return kernel(SYS_futex, (long)at, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, (long)value, (long)&no_time, 0) == -ETIMEDOUT;
 }
 
 void os_release(void *at, size_t bytes)

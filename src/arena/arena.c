@@ -16,9 +16,12 @@ static const struct layout layouts[] = {
     {.place_low = 64 * GIB, .place_span = 64 * GIB, .range_most = 64 * GIB},
 };
 
-enum { GROW_TRIES = 64 };
+enum {
+    GROW_TRIES = 64,
+    LIMIT_SHARE = 32, /* a step takes at most this part of RLIMIT_AS */
+};
 
-#define GROW_LEAST (64 * MIB)
+#define GROW_LEAST (16 * MIB)
 #define GROW_MOST (16 * GIB)
 #define ANYWHERE_MOST (64 * GIB)
 #define ANYWHERE_LEAST (32 * MIB)
@@ -145,10 +148,12 @@ bool arena_init(void)
     return true;
 }
 
+/* What is reserved here is missing elsewhere when address space is limited: thread stacks come first. */
 static size_t step_size(size_t used, size_t need)
 {
+    size_t share = align_down(os_address_limit() / LIMIT_SHARE, SUPERSLAB_SIZE);
     size_t wanted = clamp_size(align_up(used / 4, SUPERSLAB_SIZE), GROW_LEAST, GROW_MOST);
-    return max_size(wanted, need);
+    return max_size(min_size(wanted, share), need);
 }
 
 /* Reserves [at, at + bytes) of the range with its table entries. */
@@ -173,11 +178,12 @@ bool arena_grow(size_t bytes, void **at, size_t *got)
     size_t used = arena.limit << POINTER_ALIGN_SHIFT;
     if (need > range_most)
         return false;
+    size_t first_step = step_size(used, need);
     /* Something may have been mapped in our way: step over it, further each time. */
     size_t skip = 0;
     for (int attempt = 0; attempt < GROW_TRIES; attempt++) {
         char *place = arena.base + used + skip;
-        for (size_t step = step_size(used, need);; step = max_size(need, align_up(step / 2, SUPERSLAB_SIZE))) {
+        for (size_t step = first_step;; step = max_size(need, align_up(step / 2, SUPERSLAB_SIZE))) {
             if (reserve_step(place, step)) {
                 *at = place;
                 *got = step;

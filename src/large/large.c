@@ -19,6 +19,9 @@
 /* Each moved block is a mapping of its own, of the 65,530 that a process may have. */
 enum { MOVED_MOST = 4096 };
 
+/* No foreign memory begins with this by chance, nor with 0. */
+#define MOVE_MARK 0x9d5ca7e3u
+
 static size_t live_blocks;
 static size_t live_bytes;
 static size_t moved_blocks;
@@ -156,6 +159,16 @@ static void return_hole(char *at, size_t units, size_t bytes)
         span_abandon(units);
 }
 
+/* Gives back the run that os_move was refused for: a hole, or as it was, which the mark at its start tells (at
+ * the limit of mappings the kernel refuses before it unmaps, and each such run would be lost). */
+static void return_destination(char *to, size_t units, uint32_t mark)
+{
+    if (os_holds(to, mark))
+        span_give(to, units, true);
+    else
+        return_hole(to, units, units << UNIT_SHIFT);
+}
+
 /* Moves the pages into a longer run. */
 static bool move(struct large *block, size_t units)
 {
@@ -166,9 +179,10 @@ static bool move(struct large *block, size_t units)
     char *to = take_span(units, 1, &zero);
     if (to == NULL)
         return false;
-    size_t new_bytes = units << UNIT_SHIFT;
-    if (!os_move(block->base, old_bytes, to, new_bytes)) {
-        return_hole(to, units, new_bytes);
+    uint32_t mark = MOVE_MARK ^ (uint32_t)((uintptr_t)to >> UNIT_SHIFT);
+    *(uint32_t *)(void *)to = mark;
+    if (!os_move(block->base, old_bytes, to, units << UNIT_SHIFT)) {
+        return_destination(to, units, mark);
         return false;
     }
     arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -17,10 +18,11 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Of the kernel's interface, whose headers are not everywhere (linux/membarrier.h). */
+/* Of the kernel's interface, whose headers are not everywhere (linux/membarrier.h, linux/futex.h). */
 enum {
     MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
     MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
+    FUTEX_WAIT_PRIVATE = 0 | 128,
 };
 
 enum {
@@ -127,6 +129,13 @@ bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
 {
     return !is_error(kernel(SYS_mremap, (long)from, (long)old_bytes, (long)new_bytes,
                             MREMAP_MAYMOVE | MREMAP_FIXED, (long)to));
+}
+
+bool os_holds(const void *at, uint32_t value)
+{
+    /* A futex is waited for only if it has the value: for no time at all, so that a wait ends in ETIMEDOUT. */
+    struct timespec no_time = {0};
+    return kernel(SYS_futex, (long)at, FUTEX_WAIT_PRIVATE, (long)value, (long)&no_time, 0) == -ETIMEDOUT;
 }
 
 void os_release(void *at, size_t bytes)

@@ -39,8 +39,11 @@ bool os_can_move(void *from, size_t bytes);
 
 /* Moves the pages of [from, from + old_bytes) to `to`, replacing the usable pages there, and extends them
  * to new_bytes. Nothing is mapped at `from` afterwards. False: `from` is as before, but nothing may be mapped
- * at `to` any more (Linux unmaps the destination before it looks further). */
+ * at `to` any more (Linux unmaps the destination before it looks further, unless there are too many mappings). */
 bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
+
+/* Is there readable memory at `at` (a multiple of 4) that holds `value`? Whatever is there, this does not fault. */
+bool os_holds(const void *at, uint32_t value);
 
 /* Returns a whole reservation to the system. */
 void os_release(void *at, size_t bytes);

@@ -8,12 +8,16 @@
 #include "base/clock.h"
 #include "check.h"
 #include "os/os.h"
+#include "random.h"
 
-enum { KINDS = 7 };
+enum { KINDS = 12 };
 
 static _Atomic unsigned refused_calls;
 static _Atomic size_t refuse_first;
 static _Atomic size_t refuse_count;
+static _Atomic size_t refuse_one_in; /* 0: by number */
+static _Atomic uint64_t refuse_seed;
+static _Atomic size_t commit_left = SIZE_MAX; /* bytes */
 static _Atomic size_t seen;    /* calls of these kinds since fake_os_refuse */
 static _Atomic size_t refused;
 static _Atomic size_t made[KINDS];
@@ -23,11 +27,25 @@ static _Atomic uint64_t now_ms;
 void fake_os_refuse(unsigned calls, size_t first, size_t count)
 {
     refused_calls = 0;
+    refuse_one_in = 0;
     refuse_first = first;
     refuse_count = count;
     seen = 0;
     refused = 0;
     refused_calls = calls;
+}
+
+void fake_os_refuse_some(unsigned calls, size_t one_in, uint64_t seed)
+{
+    fake_os_refuse(0, 1, 0);
+    refuse_one_in = one_in;
+    refuse_seed = seed;
+    refused_calls = calls;
+}
+
+void fake_os_set_commit_most(size_t bytes)
+{
+    commit_left = bytes;
 }
 
 void fake_os_obey(void)
@@ -66,13 +84,39 @@ static bool refuses(enum fake_calls call)
     if ((refused_calls & call) == 0)
         return false;
     size_t number = ++seen;
-    if (number < refuse_first || number - refuse_first >= refuse_count)
+    if (refuse_one_in != 0) {
+        uint64_t random = refuse_seed + number;
+        if (random_below(&random, refuse_one_in) != 0)
+            return false;
+    } else if (number < refuse_first || number - refuse_first >= refuse_count)
         return false;
     refused++;
     return true;
 }
 
 size_t __real_os_page_size(void);
+/* Takes bytes off the bound; false: that many are not left. */
+static bool charge(size_t bytes)
+{
+    size_t left = commit_left;
+    do {
+        if (left == SIZE_MAX)
+            return true;
+        if (left < bytes)
+            return false;
+    } while (!atomic_compare_exchange_weak(&commit_left, &left, left - bytes));
+    return true;
+}
+
+static void uncharge(size_t bytes)
+{
+    size_t left = commit_left;
+    do {
+        if (left == SIZE_MAX)
+            return;
+    } while (!atomic_compare_exchange_weak(&commit_left, &left, left + bytes));
+}
+
 void *__real_os_reserve(void *hint, size_t bytes);
 bool __real_os_commit(void *at, size_t bytes);
 bool __real_os_purge(void *at, size_t bytes);
@@ -81,6 +125,11 @@ bool __real_os_refill_hole(void *at, size_t bytes);
 bool __real_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
 bool __real_os_barrier(void);
 bool __real_os_is_secure(void);
+bool __real_os_can_move(void *from, size_t bytes);
+bool __real_os_holds(const void *at, uint32_t value);
+bool __real_os_thread_is_gone(int thread);
+uint64_t __real_os_random(void);
+size_t __real_os_address_limit(void);
 uint64_t __real_clock_now_ms(void);
 
 size_t __wrap_os_page_size(void);
@@ -92,6 +141,11 @@ bool __wrap_os_refill_hole(void *at, size_t bytes);
 bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
 bool __wrap_os_barrier(void);
 bool __wrap_os_is_secure(void);
+bool __wrap_os_can_move(void *from, size_t bytes);
+bool __wrap_os_holds(const void *at, uint32_t value);
+bool __wrap_os_thread_is_gone(int thread);
+uint64_t __wrap_os_random(void);
+size_t __wrap_os_address_limit(void);
 uint64_t __wrap_clock_now_ms(void);
 
 static size_t page_size; /* that the environment wants; 0: the system's */
@@ -140,7 +194,12 @@ void *__wrap_os_reserve(void *hint, size_t bytes)
 bool __wrap_os_commit(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    return !refuses(FAKE_COMMIT) && __real_os_commit(at, bytes);
+    if (refuses(FAKE_COMMIT) || !charge(bytes))
+        return false;
+    if (__real_os_commit(at, bytes))
+        return true;
+    uncharge(bytes);
+    return false;
 }
 
 bool __wrap_os_purge(void *at, size_t bytes)
@@ -165,7 +224,11 @@ bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
 {
     check_pages(from, old_bytes);
     check_pages(to, new_bytes);
-    return !refuses(FAKE_MOVE) && __real_os_move(from, old_bytes, to, new_bytes);
+    if (!refuses(FAKE_MOVE))
+        return __real_os_move(from, old_bytes, to, new_bytes);
+    if (refused % 2 == 0)
+        os_release(to, new_bytes);
+    return false;
 }
 
 static void (*after_barrier)(void);
@@ -182,6 +245,31 @@ bool __wrap_os_barrier(void)
     if (after_barrier != NULL)
         after_barrier();
     return true;
+}
+
+bool __wrap_os_can_move(void *from, size_t bytes)
+{
+    return !refuses(FAKE_CAN_MOVE) && __real_os_can_move(from, bytes);
+}
+
+bool __wrap_os_holds(const void *at, uint32_t value)
+{
+    return !refuses(FAKE_HOLDS) && __real_os_holds(at, value);
+}
+
+bool __wrap_os_thread_is_gone(int thread)
+{
+    return !refuses(FAKE_IS_GONE) && __real_os_thread_is_gone(thread);
+}
+
+uint64_t __wrap_os_random(void)
+{
+    return refuses(FAKE_RANDOM) ? 0 : __real_os_random();
+}
+
+size_t __wrap_os_address_limit(void)
+{
+    return refuses(FAKE_LIMIT) ? SIZE_MAX : __real_os_address_limit();
 }
 
 bool __wrap_os_is_secure(void)

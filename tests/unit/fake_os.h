@@ -24,16 +24,30 @@ enum fake_calls {
     FAKE_REFILL_HOLE = 1 << 4,
     FAKE_MOVE = 1 << 5,
     FAKE_BARRIER = 1 << 6,
-    FAKE_ALL = (1 << 7) - 1,
+    FAKE_CAN_MOVE = 1 << 7,
+    FAKE_IS_GONE = 1 << 8, /* os_thread_is_gone: the kernel does not say */
+    FAKE_RANDOM = 1 << 9,  /* always the same number */
+    FAKE_LIMIT = 1 << 10,  /* os_address_limit: unknown */
+    FAKE_HOLDS = 1 << 11,
+    FAKE_ALL = (1 << 12) - 1,
 };
 
 #define FAKE_EVERY SIZE_MAX
 
-/* Of the calls of these kinds from now on, the first-th (from 1) and those after it are refused, `count` in
+/* Of every refused move one in two leaves a hole at its destination, as Linux may.
+ *
+ * Of the calls of these kinds from now on, the first-th (from 1) and those after it are refused, `count` in
  * all. Replaces what was asked before. */
 void fake_os_refuse(unsigned calls, size_t first, size_t count);
 
-/* Nothing is refused any more. */
+/* As fake_os_refuse, but refuses one call in `one_in` at random, as `seed` has it. */
+void fake_os_refuse_some(unsigned calls, size_t one_in, uint64_t seed);
+
+/* A kernel that counts what is usable as used, as with vm.overcommit_memory=2: no more than `bytes` may be
+ * usable, those in use now not counted. SIZE_MAX: no bound. */
+void fake_os_set_commit_most(size_t bytes);
+
+/* Nothing is refused any more; the bound on usable memory stays. */
 void fake_os_obey(void);
 
 /* Calls that were refused since the last fake_os_refuse. */

@@ -361,6 +361,26 @@ static void refused_move_changes_nothing(void)
     check_words(moved, MIB, 7);
 }
 
+/* Whether the destination is a hole then, or as it was: nothing of it is lost. */
+static void run_of_refused_move_comes_back(void)
+{
+    init();
+    char *at = cornered_block(9);
+    struct span_stats before, after;
+    span_stats(&before);
+    fake_os_refuse(FAKE_MOVE, 1, FAKE_EVERY);
+    for (int i = 0; i < 50; i++)
+        CHECK(large_resize(large_find(at), 8 * MIB) == NULL);
+    CHECK(fake_os_refused() == 50);
+    fake_os_obey();
+    span_stats(&after);
+    CHECK(after.used_bytes == before.used_bytes);
+    CHECK(after.reserved_bytes <= before.reserved_bytes + 32 * MIB);
+    check_words(at, MIB, 9);
+    for (int i = 0; i < 10; i++)
+        memset(alloc(4 * MIB), 1, 4 * MIB);
+}
+
 /* The hole that a moved block leaves cannot be filled: something foreign is there now. */
 static void lost_hole_is_never_used(void)
 {
@@ -447,6 +467,7 @@ int main(void)
         UNIT_TEST(shrinks_and_grows_in_place),
         UNIT_TEST(moves_pages),
         UNIT_TEST(refused_move_changes_nothing),
+        UNIT_TEST(run_of_refused_move_comes_back),
         UNIT_TEST(lost_hole_is_never_used),
         UNIT_TEST(refused_renewal_is_survived),
         UNIT_TEST(cache_is_given_up_for_memory),

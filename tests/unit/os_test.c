@@ -149,6 +149,18 @@ static void refused_move_changes_nothing(void)
     CHECK(!os_refill_hole(to, 20 * page));
 }
 
+static void looks_without_faulting(void)
+{
+    char *at = committed(4);
+    *(uint32_t *)(void *)(at + page) = 0xfedcba98u;
+    CHECK(os_holds(at + page, 0xfedcba98u));
+    CHECK(!os_holds(at + page, 1));
+    CHECK(os_holds(at, 0) && !os_holds(at, 1));
+    os_release(at, 2 * page);
+    CHECK(!os_holds(at + page, 0xfedcba98u) && !os_holds(at, 0));
+    CHECK(!os_holds(reserve(1), 0));
+}
+
 static void errno_is_kept(void)
 {
     char *at = committed(2);
@@ -157,6 +169,7 @@ static void errno_is_kept(void)
     CHECK(!os_refill_hole(at, page));
     CHECK(!os_commit((void *)(UINTPTR_MAX - MIB + 1), page));
     CHECK(!os_move(at, page, at, page));
+    CHECK(!os_holds(NULL, 0));
     (void)os_barrier();
     (void)os_random();
     (void)os_address_limit();
@@ -197,6 +210,7 @@ int main(void)
         UNIT_TEST(holes_are_filled_only_if_empty),
         UNIT_TEST(moved_pages_keep_content),
         UNIT_TEST(refused_move_changes_nothing),
+        UNIT_TEST(looks_without_faulting),
         UNIT_TEST(errno_is_kept),
         UNIT_TEST(threads_have_numbers),
         UNIT_TEST(random_numbers_differ),

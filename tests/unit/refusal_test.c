@@ -270,10 +270,8 @@ static void each_call_and_all_that_follow(void)
 
 static void every_call_of_a_kind(void)
 {
-    const unsigned kinds[] = {FAKE_RESERVE, FAKE_COMMIT, FAKE_PURGE, FAKE_RENEW, FAKE_REFILL_HOLE, FAKE_MOVE,
-                              FAKE_BARRIER};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        sweep(kinds[i], FAKE_EVERY, 1, 1);
+    for (unsigned kind = 1; kind < FAKE_ALL; kind <<= 1)
+        sweep(kind, FAKE_EVERY, 1, 1);
 }
 
 /* The real system refuses: there is no more address space. */

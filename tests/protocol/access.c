@@ -16,10 +16,16 @@
 
 /* ---- Plain accesses: announced here, made by the code itself. */
 
+static void plain_read(const void *at, size_t bytes, const void *caller)
+{
+    sched_step(OP_READ, at, bytes, 0, caller);
+    sched_peek(at, bytes);
+}
+
 #define PLAIN(name, bytes)                                                                                             \
-    void __tsan_read##name(void *at) { sched_step(OP_READ, at, bytes, 0, CALLER); }                                    \
+    void __tsan_read##name(void *at) { plain_read(at, bytes, CALLER); }                                                \
     void __tsan_write##name(void *at) { sched_step(OP_WRITE, at, bytes, 0, CALLER); }                                  \
-    void __tsan_unaligned_read##name(void *at) { sched_step(OP_READ, at, bytes, 0, CALLER); }                          \
+    void __tsan_unaligned_read##name(void *at) { plain_read(at, bytes, CALLER); }                                      \
     void __tsan_unaligned_write##name(void *at) { sched_step(OP_WRITE, at, bytes, 0, CALLER); }
 
 PLAIN(1, 1)
@@ -30,7 +36,7 @@ PLAIN(16, 16)
 
 void __tsan_read_range(void *at, size_t bytes)
 {
-    sched_step(OP_READ, at, bytes, 0, CALLER);
+    plain_read(at, bytes, CALLER);
 }
 
 void __tsan_write_range(void *at, size_t bytes)
@@ -136,7 +142,6 @@ void __tsan_atomic_signal_fence(int order)
 
 /* ---- The allocator is compiled with these names for those without the prefix. */
 
-
 void *protocol_memset(void *at, int value, size_t bytes)
 {
     if (bytes > 0)
@@ -150,7 +155,10 @@ void *protocol_memcpy(void *to, const void *from, size_t bytes)
         sched_step(OP_READ, from, bytes, 0, CALLER);
         sched_step(OP_WRITE, to, bytes, 0, CALLER);
     }
-    return memcpy(to, from, bytes);
+    sched_peek(from, bytes);
+    memcpy(to, from, bytes);
+    sched_unpeek();
+    return to;
 }
 
 void *protocol_memmove(void *to, const void *from, size_t bytes)
@@ -159,5 +167,8 @@ void *protocol_memmove(void *to, const void *from, size_t bytes)
         sched_step(OP_READ, from, bytes, 0, CALLER);
         sched_step(OP_WRITE, to, bytes, 0, CALLER);
     }
-    return memmove(to, from, bytes);
+    sched_peek(from, bytes);
+    memmove(to, from, bytes);
+    sched_unpeek();
+    return to;
 }

@@ -14,4 +14,7 @@ void block_free(void *p);
 /* With nothing running: every block of every slab is at exactly one place, and every count agrees. */
 void invariants_check(void);
 
+/* In the child of a fork: what another thread had in its hands is lost, one block at most. */
+void invariants_thread_gone(void);
+
 #endif

@@ -89,6 +89,8 @@ struct scheduler {
     bool abandon;   /* the run repeats what another one shows */
     bool grew;      /* a word became shared */
     int barriers;   /* in this run */
+    struct op hidden[BUFFER]; /* what memory holds under a peek */
+    unsigned hidden_count;
     uint64_t runs;
     uint64_t repeats;
     uint64_t steps;
@@ -178,6 +180,7 @@ static bool note_use(const struct op *op)
 
 bool sched_is_shared(const void *at, size_t bytes)
 {
+    sched_unpeek();
     return note_use(&(struct op){.kind = OP_WRITE, .at = (uintptr_t)at, .bytes = bytes});
 }
 
@@ -326,6 +329,8 @@ static void touch_memory(int a, const struct op *op)
     }
 }
 
+/* Their buffers reach memory. Had they not, memory would be as if the thread had vanished before these stores, which is
+ * another order. */
 static void vanish_others(int a)
 {
     for (int t = 0; t < s->scenario->threads; t++) {
@@ -334,6 +339,8 @@ static void vanish_others(int a)
         if (!s->actor[t].finished)
             find_races(t, &s->actor[t].op);
         s->actor[t].finished = true;
+        for (unsigned i = 0; i < s->actor[t].buffered; i++)
+            memcpy((void *)s->actor[t].buffer[i].op.at, &s->actor[t].buffer[i].op.value, s->actor[t].buffer[i].op.bytes);
         s->actor[t].buffered = 0;
         join(&s->actor[a].clock, &s->actor[t].clock);
         join(&s->actor[a].clock, &s->actor[buffer_of(t)].clock);
@@ -523,6 +530,7 @@ void sched_step(enum op_kind kind, const void *at, size_t bytes, uint64_t value,
     struct op op = {.kind = kind, .at = (uintptr_t)at, .bytes = bytes, .value = value, .caller = caller};
     if (!sched_on())
         return;
+    sched_unpeek();
     if (is_memory(kind) && !note_use(&op) && kind != OP_LOCK && kind != OP_UNLOCK && kind != OP_SLEEP &&
         kind != OP_WAKE && kind != OP_WAKEN)
         return;
@@ -550,6 +558,31 @@ bool sched_forward(const void *at, uint64_t *value)
     return false;
 }
 
+/* The one peek there may be: the present thread's. */
+void sched_peek(const void *at, size_t bytes)
+{
+    if (!sched_on())
+        return;
+    const struct actor *actor = &s->actor[self];
+    for (unsigned i = 0; i < actor->buffered; i++) {
+        const struct op *op = &actor->buffer[i].op;
+        if (op->at + op->bytes <= (uintptr_t)at || (uintptr_t)at + bytes <= op->at)
+            continue;
+        struct op *hidden = &s->hidden[s->hidden_count++];
+        *hidden = *op;
+        memcpy(&hidden->value, (void *)op->at, op->bytes);
+        memcpy((void *)op->at, &op->value, op->bytes);
+    }
+}
+
+void sched_unpeek(void)
+{
+    while (s->hidden_count > 0) {
+        const struct op *hidden = &s->hidden[--s->hidden_count];
+        memcpy((void *)hidden->at, &hidden->value, hidden->bytes);
+    }
+}
+
 /* ---- Runs. */
 
 static void *work(void *argument)
@@ -569,6 +602,7 @@ static void *work(void *argument)
             sem_post(&s->main);
             continue;
         }
+        sched_unpeek();
         s->actor[self].finished = true;
         s->actor[self].op = (struct op){.kind = OP_WRITE};
         if (s->prologue)

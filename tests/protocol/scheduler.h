@@ -33,7 +33,7 @@ enum op_kind {
     OP_SLEEP,   /* futex wait, if the word is as expected */
     OP_WAKEN,   /* its end, after a wake */
     OP_WAKE,
-    OP_VANISH,  /* fork, as the child sees it: the other threads are gone, and what their buffers held */
+    OP_VANISH,  /* fork, as the child sees it: the other threads are gone */
 };
 
 struct op {
@@ -67,6 +67,11 @@ void sched_step(enum op_kind kind, const void *at, size_t bytes, uint64_t value,
 
 /* Has this thread a store to this word in its buffer? The last one's value, then. */
 bool sched_forward(const void *at, uint64_t *value);
+
+/* Until the thread's next access, memory in [at, at + bytes) is as the thread sees it, its buffer included: for plain
+ * reads, which the code makes itself. */
+void sched_peek(const void *at, size_t bytes);
+void sched_unpeek(void);
 
 /* Are stores to this word buffered: is it shared? */
 bool sched_is_shared(const void *at, size_t bytes);

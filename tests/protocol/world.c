@@ -14,6 +14,8 @@
 
 enum { REGIONS_MOST = 32 };
 
+#define RANGE_MOST ((uintptr_t)1 << 44)
+
 struct region {
     char *at;
     size_t bytes;
@@ -69,7 +71,7 @@ bool __real_os_commit(void *at, size_t bytes);
 /* Metadata and tables are put back between runs; what users get is never written here. */
 bool __wrap_os_commit(void *at, size_t bytes)
 {
-    bool of_users = arena.base != NULL && (char *)at >= arena.base;
+    bool of_users = arena.base != NULL && (uintptr_t)at - (uintptr_t)arena.base < RANGE_MOST;
     if (!__real_os_commit(at, bytes))
         return false;
     if (!of_users)

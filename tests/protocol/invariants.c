@@ -12,7 +12,7 @@
 #include "scheduler.h"
 #include "slab/slab.h"
 
-enum { SLABS_MOST = 64 };
+enum { LINKS_MOST = 10000 };
 
 /* As heap/mail.c has it. */
 struct letter {
@@ -30,6 +30,16 @@ void invariants_thread_gone(void)
     losses_allowed = 1;
 }
 
+static unsigned walked;
+
+/* Called for each element of a list. */
+static bool ends(void)
+{
+    if (++walked > LINKS_MOST)
+        sched_violation("a list has no end");
+    return true;
+}
+
 static size_t note_at(const void *p)
 {
     size_t at = ((uintptr_t)p - (uintptr_t)arena.base) / BLOCK;
@@ -45,7 +55,7 @@ static void found(const void *p)
 
 static void count_letter(const struct letter *letter)
 {
-    for (; letter != NULL; letter = letter->next)
+    for (; letter != NULL && ends(); letter = letter->next)
         for (size_t i = 0; i < letter->count; i++)
             found(letter->block[i]);
 }
@@ -72,6 +82,11 @@ static void count_heap(const struct heap *heap)
     for (int i = 0; i < OUTBOXES; i++)
         if (heap->outbox[i].letter != NULL)
             count_letter(heap->outbox[i].letter);
+    uint32_t kept = 0;
+    for (const struct letter *letter = heap->letters; letter != NULL && ends(); letter = letter->next)
+        kept++;
+    if (kept != heap->letters_kept)
+        sched_violation("heap %u keeps %u letters, and counts %u", heap->number, kept, heap->letters_kept);
     for (uint32_t i = 0; i < heap->deferred_count; i++)
         found(heap->deferred[i]);
 }
@@ -79,14 +94,13 @@ static void count_heap(const struct heap *heap)
 static bool is_on_list(const struct heap *heap, const struct slab *slab)
 {
     for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++)
-        for (struct list_node *node = heap->shelf[slab->class].partial[bucket].first; node != NULL; node = node->next)
+        for (struct list_node *node = heap->shelf[slab->class].partial[bucket].first; node != NULL && ends(); node = node->next)
             if (LIST_ENTRY(node, struct slab, link) == slab)
                 return true;
     return false;
 }
 
-/* Returns the blocks of the slab that are not in it. */
-static uint32_t check_slab(const struct slab *slab, uintptr_t tag)
+static void check_slab(const struct slab *slab, uintptr_t tag)
 {
     const struct heap *heap = mail_owner(tag);
     uint32_t free = 0;
@@ -103,7 +117,7 @@ static uint32_t check_slab(const struct slab *slab, uintptr_t tag)
                             places[at], (unsigned)in_slab, (unsigned)notes[at]);
     }
     if (heap->quarantined)
-        return slab->blocks - free;
+        return;
     if (slab->free != free)
         sched_violation("a slab's count of free blocks is wrong: %u, not %u", slab->free, free);
     if ((tag & (SIZE_CLASSES - 1)) != slab->class)
@@ -114,14 +128,12 @@ static uint32_t check_slab(const struct slab *slab, uintptr_t tag)
         sched_violation("a slab is the current one and on a list");
     if (free > 0 && !is_current && !listed)
         sched_violation("heap %u does not hold the slab that its tag names", heap->number);
-    return slab->blocks - free;
 }
 
 static void check_slabs(void)
 {
     size_t units = (arena.limit << POINTER_ALIGN_SHIFT) >> UNIT_SHIFT;
     const struct slab *before = NULL;
-    uint32_t out = 0;
     for (size_t unit = 0; unit < units; unit++) {
         uintptr_t tag = arena.tags[unit];
         if (tag < TAG_KINDS)
@@ -135,9 +147,8 @@ static void check_slabs(void)
         for (unsigned i = 0; i < slab->units; i++)
             if (arena.tags[unit + i] != tag)
                 sched_violation("the units of a slab have different tags");
-        out += check_slab(slab, tag);
+        check_slab(slab, tag);
     }
-    (void)out;
     for (size_t at = 0; at < NOTES; at++)
         if (places[at] + notes[at] > 0 && arena.tags[at * BLOCK >> UNIT_SHIFT] < TAG_KINDS)
             sched_violation("a block outlives its slab");
@@ -162,7 +173,7 @@ static void check_shelves(const struct heap *heap)
         if (shelf->current != NULL && arena_tag(shelf->current->base) != tag)
             sched_violation("heap %u: its current slab is tagged as another's", heap->number);
         for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++)
-            for (struct list_node *node = shelf->partial[bucket].first; node != NULL; node = node->next)
+            for (struct list_node *node = shelf->partial[bucket].first; node != NULL && ends(); node = node->next)
                 if (arena_tag(LIST_ENTRY(node, struct slab, link)->base) != tag)
                     sched_violation("heap %u: a slab on its lists is tagged as another's", heap->number);
     }
@@ -191,6 +202,7 @@ void invariants_check(void)
 {
     memset(places, 0, sizeof places);
     losses = 0;
+    walked = 0;
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         if (!heap->quarantined)
             count_heap(heap);

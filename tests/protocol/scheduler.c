@@ -17,7 +17,7 @@
 #include "invariants.h"
 #include "world.h"
 
-enum { NODES_MOST = 1 << 15, WORDS = 1 << 16, BUFFER = 8, MAIN = -1 };
+enum { NODES_MOST = 1 << 15, WORDS = 1 << 16, BUFFER = 8, MAIN = -1, ACCESSES_MOST = 1000000 };
 
 /* A vector clock: how many steps of each actor come before. */
 struct clock {
@@ -89,6 +89,7 @@ struct scheduler {
     bool abandon;   /* the run repeats what another one shows */
     bool grew;      /* a word became shared */
     int barriers;   /* in this run */
+    int accesses;   /* in this run, to any memory */
     struct op hidden[BUFFER]; /* what memory holds under a peek */
     unsigned hidden_count;
     uint64_t runs;
@@ -531,6 +532,8 @@ void sched_step(enum op_kind kind, const void *at, size_t bytes, uint64_t value,
     if (!sched_on())
         return;
     sched_unpeek();
+    if (++s->accesses > ACCESSES_MOST)
+        sched_violation("a run does not end");
     if (is_memory(kind) && !note_use(&op) && kind != OP_LOCK && kind != OP_UNLOCK && kind != OP_SLEEP &&
         kind != OP_WAKE && kind != OP_WAKEN)
         return;
@@ -630,6 +633,7 @@ static void run_once(void)
     s->run++;
     s->depth = 0;
     s->barriers = 0;
+    s->accesses = 0;
     s->abandon = false;
     s->current = MAIN;
     memset(s->actor, 0, sizeof s->actor);

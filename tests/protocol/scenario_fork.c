@@ -83,12 +83,12 @@ static void steal(void)
 }
 
 const struct protocol_scenario scenarios[] = {
-    {"fork parent pop", "", 2, {have_full_magazine, start}, {pop, fork_in_parent}, {0}},
-    {"fork parent push push", "", 2, {have_half_magazine, start}, {push_push, fork_in_parent}, {0}},
-    {"fork child pop", "", 2, {have_full_magazine, start}, {pop, fork_in_child}, {0}},
-    {"fork child push", "", 2, {have_half_magazine, start}, {push, fork_in_child}, {0}},
-    {"fork child pop pop pop", "", 2, {have_full_magazine, start}, {pop_pop_pop, fork_in_child}, {0}},
-    {"fork child push push", "", 2, {have_half_magazine, start}, {push_push, fork_in_child}, {0}},
-    {"fork child thief", "", 3, {have_full_magazine, start, start}, {pop, fork_in_child, steal}, {0}},
+    {"fork parent pop", 0, 2, {have_full_magazine, start}, {pop, fork_in_parent}, {0}},
+    {"fork parent push push", 0, 2, {have_half_magazine, start}, {push_push, fork_in_parent}, {0}},
+    {"fork child pop", 0, 2, {have_full_magazine, start}, {pop, fork_in_child}, {0}, .vanishes = true},
+    {"fork child push", 0, 2, {have_half_magazine, start}, {push, fork_in_child}, {0}, .vanishes = true},
+    {"fork child pop pop pop", 0, 2, {have_full_magazine, start}, {pop_pop_pop, fork_in_child}, {0}, .vanishes = true},
+    {"fork child push push", 0, 2, {have_half_magazine, start}, {push_push, fork_in_child}, {0}, .vanishes = true},
+    {"fork child thief", 0, 3, {have_full_magazine, start, start}, {pop, fork_in_child, steal}, {0}, .vanishes = true},
     {0},
 };

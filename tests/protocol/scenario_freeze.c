@@ -72,11 +72,11 @@ static void push_pop(void)
 }
 
 const struct protocol_scenario scenarios[] = {
-    {"freeze pop", "", 2, {have_full_magazine, start}, {pop, steal}, {0}},
-    {"freeze push", "", 2, {have_half_magazine, start}, {push, steal}, {0}},
-    {"freeze full push", "", 2, {have_full_magazine, start}, {push, steal}, {0}},
-    {"freeze pop pop", "", 2, {have_full_magazine, start}, {pop_twice, steal}, {0}},
-    {"freeze push pop", "", 2, {have_half_magazine, start}, {push_pop, steal}, {0}},
-    {"freeze twice pop pop", "", 2, {have_full_magazine, start}, {pop_twice, steal_twice}, {0}},
+    {"freeze pop", 0, 2, {have_full_magazine, start}, {pop, steal}, {0}},
+    {"freeze push", 0, 2, {have_half_magazine, start}, {push, steal}, {0}},
+    {"freeze full push", 0, 2, {have_full_magazine, start}, {push, steal}, {0}},
+    {"freeze pop pop", 0, 2, {have_full_magazine, start}, {pop_twice, steal}, {0}},
+    {"freeze push pop", 0, 2, {have_half_magazine, start}, {push_pop, steal}, {0}},
+    {"freeze twice pop pop", 0, 2, {have_full_magazine, start}, {pop_twice, steal_twice}, {0}},
     {0},
 };

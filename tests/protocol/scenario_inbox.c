@@ -92,9 +92,9 @@ static void steal(void)
 }
 
 const struct protocol_scenario scenarios[] = {
-    {"inbox two senders", "", 3, {have_blocks, start, start}, {collect, send_first, send_second}, {collect}},
-    {"inbox two letters", "", 2, {have_blocks, start}, {collect_twice, send_two_letters}, {collect}},
-    {"outbox full", "", 2, {have_blocks, start}, {take, send_three}, {collect}},
-    {"outbox stolen", "", 3, {have_blocks, start, start_thief}, {collect, send_two_letters, steal}, {collect}},
+    {"inbox two senders", 0, 3, {have_blocks, start, start}, {collect, send_first, send_second}, {collect}},
+    {"inbox two letters", 0, 2, {have_blocks, start}, {collect_twice, send_two_letters}, {collect}},
+    {"outbox full", 0, 2, {have_blocks, start}, {take, send_three}, {collect}},
+    {"outbox stolen", 0, 3, {have_blocks, start, start_thief}, {collect, send_two_letters, steal}, {collect}},
     {0},
 };

@@ -50,7 +50,7 @@ static void busy_handler(void)
 }
 
 const struct protocol_scenario scenarios[] = {
-    {"interrupt idle", "", 2, {have_full_magazine, start}, {idle_handler, steal}, {0}},
-    {"interrupt busy", "", 2, {have_full_magazine, start}, {busy_handler, steal}, {0}},
+    {"interrupt idle", 0, 2, {have_full_magazine, start}, {idle_handler, steal}, {0}},
+    {"interrupt busy", 0, 2, {have_full_magazine, start}, {busy_handler, steal}, {0}},
     {0},
 };

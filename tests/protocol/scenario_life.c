@@ -97,13 +97,13 @@ static void tidy(void)
 }
 
 const struct protocol_scenario scenarios[] = {
-    {"adopt two takers", "", 3, {start, start, have_blocks_and_end}, {adopt_first, adopt_second, nothing}, {0}},
-    {"adopt while letters come", "", 3, {start, start, have_blocks_and_end}, {adopt_first, send, nothing}, {tidy, tidy}},
-    {"adopt while cleaned", "", 3, {start, start, have_blocks_and_end}, {adopt_first, send_and_clean, nothing}, {tidy, tidy}},
-    {"end while letters come", "", 2, {have_blocks, start}, {free_and_end, send}, {0}},
-    {"end and adopt", "", 2, {have_blocks, start}, {end, adopt_first}, {0}},
-    {"end and be born", "", 2, {have_blocks, NULL}, {end, be_born}, {0}},
-    {"two are born", "", 3, {have_blocks_and_end, NULL, NULL}, {nothing, be_born, adopt_first}, {0}},
-    {"lend while cleaned", "", 3, {start, have_blocks_and_end, NULL}, {clean_idle, nothing, be_born}, {0}},
+    {"adopt two takers", 0, 3, {start, start, have_blocks_and_end}, {adopt_first, adopt_second, nothing}, {0}},
+    {"adopt while letters come", 0, 3, {start, start, have_blocks_and_end}, {adopt_first, send, nothing}, {tidy, tidy}},
+    {"adopt while cleaned", 0, 3, {start, start, have_blocks_and_end}, {adopt_first, send_and_clean, nothing}, {tidy, tidy}},
+    {"end while letters come", 0, 2, {have_blocks, start}, {free_and_end, send}, {0}},
+    {"end and adopt", 0, 2, {have_blocks, start}, {end, adopt_first}, {0}},
+    {"end and be born", 0, 2, {have_blocks, NULL}, {end, be_born}, {0}},
+    {"two are born", 0, 3, {have_blocks_and_end, NULL, NULL}, {nothing, be_born, adopt_first}, {0}},
+    {"lend while cleaned", 0, 3, {start, have_blocks_and_end, NULL}, {clean_idle, nothing, be_born}, {0}},
     {0},
 };

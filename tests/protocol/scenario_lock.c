@@ -51,8 +51,8 @@ static void enter_twice(void)
 }
 
 const struct protocol_scenario scenarios[] = {
-    {"lock two threads", "", 2, {0}, {enter_once, enter_once}, {0}},
-    {"lock two threads twice", "", 2, {0}, {enter_twice, enter_twice}, {0}},
-    {"lock three threads", "", 3, {0}, {enter_once, enter_once, enter_once}, {0}},
+    {"lock two threads", 0, 2, {0}, {enter_once, enter_once}, {0}},
+    {"lock two threads twice", 0, 2, {0}, {enter_twice, enter_twice}, {0}},
+    {"lock three threads", 0, 3, {0}, {enter_once, enter_once, enter_once}, {0}},
     {0},
 };

@@ -174,7 +174,7 @@ static bool note_use(const struct op *op)
             s->grew = true;
             s->shared++;
         }
-        shared |= word->shared;
+        shared |= word->shared || (s->scenario->vanishes && !reads(op->kind));
     }
     return shared;
 }
@@ -738,6 +738,10 @@ static void run_scenario(const struct protocol_scenario *scenario, uint64_t runs
            scenario->name, scenario->threads, s->runs - s->repeats, s->repeats, s->steps, s->longest, s->shared,
            now() - start, all ? "exhausted" : "NOT exhausted");
     fflush(stdout);
+    if (all && scenario->orders > 0 && scenario->orders != s->runs - s->repeats) {
+        fprintf(stderr, "%s: there are %" PRIu64 " orders\n", scenario->name, scenario->orders);
+        _exit(4);
+    }
     _exit(all ? 0 : 3);
 }
 

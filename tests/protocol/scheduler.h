@@ -47,11 +47,12 @@ struct op {
 /* What is searched. */
 struct protocol_scenario {
     const char *name; /* NULL ends a table */
-    const char *about;
+    uint64_t orders;  /* that there must be, to check the search itself; 0: not known */
     int threads;
     void (*setup[THREADS_MOST])(void); /* one after another, each in its thread; NULL: none */
     void (*body[THREADS_MOST])(void);  /* at the same time */
     void (*finish[THREADS_MOST])(void); /* one after another, after the bodies */
+    bool vanishes; /* a body uses OP_VANISH: each write is a step, since what is left half done is looked at */
 };
 
 extern const struct protocol_scenario scenarios[];

@@ -12,7 +12,6 @@ long __wrap_syscall(long number, ...);
 
 static struct lock lock = LOCK_INITIALIZER(LOCK_META);
 static unsigned inside;
-static unsigned entries[THREADS_MOST];
 
 long __wrap_syscall(long number, ...)
 {
@@ -39,7 +38,6 @@ static void enter_once(void)
     if (inside != 0)
         sched_violation("two threads have the lock");
     inside = 1;
-    entries[sched_self()]++;
     inside = 0;
     lock_drop(&lock);
 }
@@ -52,7 +50,7 @@ static void enter_twice(void)
 
 const struct protocol_scenario scenarios[] = {
     {"lock two threads", 0, 2, {0}, {enter_once, enter_once}, {0}},
-    {"lock two threads twice", 0, 2, {0}, {enter_twice, enter_twice}, {0}},
-    {"lock three threads", 0, 3, {0}, {enter_once, enter_once, enter_once}, {0}},
+    {"lock two threads twice", 0, 2, {0}, {enter_twice, enter_twice}, {0}, .partly = true},
+    {"lock three threads", 0, 3, {0}, {enter_once, enter_once, enter_once}, {0}, .partly = true},
     {0},
 };

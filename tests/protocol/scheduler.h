@@ -53,6 +53,7 @@ struct protocol_scenario {
     void (*body[THREADS_MOST])(void);  /* at the same time */
     void (*finish[THREADS_MOST])(void); /* one after another, after the bodies */
     bool vanishes; /* a body uses OP_VANISH: each write is a step, since what is left half done is looked at */
+    bool partly;   /* too many orders to try them all: as many as --runs says */
 };
 
 extern const struct protocol_scenario scenarios[];

@@ -10,7 +10,6 @@
 #include "scheduler.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
-#pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
 
 #define CALLER __builtin_return_address(0)
 

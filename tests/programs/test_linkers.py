@@ -17,9 +17,10 @@ def assembly(number: int) -> str:
     for n in range(FUNCTIONS):
         other = f"function_{(number + 1) % FILES}_{n * 7 % FUNCTIONS}"
         lines.append(f'.section .text.f{n},"ax",@progbits\n.globl function_{number}_{n}\nfunction_{number}_{n}:')
-        lines.append(f".quad {other}, string_{number}_{n}, data_{number}_{n}")
+        own = n * FILES + number if n % 3 else 0  # two thirds differ, of the others some can be folded
+        lines.append(f".quad {own}, {other}, string_{number}_{n}, data_{number}_{n}")
         lines.append(
-            f'.section .data.d{n},"aw",@progbits\ndata_{number}_{n}: .quad function_{number}_{n * 3 % FUNCTIONS}'
+            f'.section .data.d{n},"aw",@progbits\ndata_{number}_{n}: .quad function_{number}_{(n + 1) % FUNCTIONS}'
         )
         lines.append(
             f'.section .rodata.str1.1,"aMS",@progbits,1\nstring_{number}_{n}: .string "text {n * number % 997}"'

@@ -24,6 +24,8 @@ serde_json = "=1.0.128"
 regex = "=1.10.6"
 """
 
+VENDORED = '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "vendor"\n'
+
 PROGRAM = r"""
 use std::{collections::BTreeMap, sync::mpsc, thread};
 fn work(seed: u64) -> String {
@@ -141,8 +143,7 @@ class Rust(Project):
     def test_build(self) -> None:
         """cargo build --release of a program with serde_json and regex; the program compared and run on 8 threads"""
         (self.home / ".cargo").mkdir(exist_ok=True)
-        text = '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "vendor"\n'
-        (self.home / ".cargo" / "config.toml").write_text(text)
+        (self.home / ".cargo" / "config.toml").write_text(VENDORED)
         lines = [line for line in MANIFEST.splitlines() if "-sys" not in line]
         place = self.directory / "project"
         shutil.copytree(self.home, place, symlinks=True)
@@ -165,9 +166,9 @@ class Rust(Project):
         subprocess.run(fetch, cwd=first, env=environment(False), capture_output=True, check=True, timeout=300)
         shutil.copytree(first / "vendor" / "ripgrep", place)
         fetch.append("--locked")  # by its own list of versions now, with what its tests need
-        done = subprocess.run(fetch, cwd=place, env=environment(False), capture_output=True, check=True, timeout=300)
+        subprocess.run(fetch, cwd=place, env=environment(False), capture_output=True, check=True, timeout=300)
         (place / ".cargo").mkdir(exist_ok=True)
-        (place / ".cargo" / "config.toml").write_bytes(done.stdout)
+        (place / ".cargo" / "config.toml").write_text(VENDORED)
         search = "target/release/rg --threads 8 --sort none -uu -n -i 'alloc|free.*ptr' vendor | sort | sha256sum"
         script = f"cd {place}; rm -rf target; cargo build --release --offline --locked --quiet; {search}"
         self.compare_build(f"{script}; sha256sum target/release/rg", served="rustc")

@@ -135,6 +135,9 @@ class ClangProjects(Project):
 
 
 class Rust(Project):
+    """rustup's rustc exports a malloc of its own (jemalloc), which goes before a preloaded one, Debian's does not; the
+    linker, build scripts and the programs that are made have none."""
+
     title = "rustc, cargo"
     packages = ("gcc",) if shutil.which("cargo") else ("gcc", "cargo", "rustc")
     programs = ("cargo", "rustc")

@@ -3,7 +3,8 @@
  * byte; that end and are replaced, with keys whose destructors allocate in every round; that fork, vfork and
  * spawn while the others go on, with atfork handlers that allocate; and that trim.
  *
- *   storm_test [--storm] [--no-forks]      (TSan supports no work in such a child)
+ *   storm_test [--storm] [--no-forks]      (TSan supports no work in such a child, and none in
+ *                                      the last round of destructors)
  *
  * A hang ends in SIGALRM.
  */
@@ -36,6 +37,7 @@ struct cargo {
 static _Atomic(struct cargo *) places[PLACES];
 static atomic_size_t lives, forks, spawns, trims;
 static bool may_fork = true;
+static size_t destructor_rounds = 4;
 static pthread_key_t keys[KEYS];
 static pthread_mutex_t one_fork = PTHREAD_MUTEX_INITIALIZER;
 
@@ -271,7 +273,7 @@ static void *sailor(void *argument)
     static _Thread_local struct hold hold;
     hold = (struct hold){.random = (uint64_t)(uintptr_t)argument};
     for (uintptr_t key = 0; key < KEYS; key++) {
-        const uint64_t rounds = random_below(&hold.random, 4);
+        const uint64_t rounds = random_below(&hold.random, destructor_rounds);
         CHECK(pthread_setspecific(keys[key], loaded(family.malloc(64), 64, rounds * KEYS + key)) == 0);
     }
     for (size_t left = random_below(&hold.random, 100); left > 0 && storm_goes_on(); left--) {
@@ -317,6 +319,7 @@ int main(int argc, char **argv)
     family_require_hakmem();
     storm_begin(&argc, argv, SHORT_SECONDS);
     may_fork = argc < 2 || strcmp(argv[1], "--no-forks") != 0;
+    destructor_rounds -= may_fork ? 0 : 1;
     alarm(storm_seconds() + 2 * CHILD_SECONDS);
     if (may_fork) {
         CHECK(pthread_atfork(before_fork, after_fork, after_fork) == 0);

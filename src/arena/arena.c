@@ -206,7 +206,7 @@ void arena_assign(void *at, size_t units, uintptr_t tag, void *span)
 {
     size_t first = arena_unit(at);
     for (size_t unit = first; unit < first + units; unit++) {
-        arena.spans[unit] = span;
+        store_relaxed(&arena.spans[unit], span);
         store_release(&arena.tags[unit], tag);
     }
 }

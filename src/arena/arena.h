@@ -82,7 +82,7 @@ ALWAYS_INLINE uintptr_t arena_tag(const void *p)
 /* The slab or large block that holds p, which must lie in a tagged unit. */
 ALWAYS_INLINE void *arena_span(const void *p)
 {
-    return arena.spans[arena_unit(p)];
+    return load_relaxed(&arena.spans[arena_unit(p)]);
 }
 
 /* Sets the tag and span of `units` units from `at`. */

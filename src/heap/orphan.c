@@ -22,9 +22,10 @@ static struct heap *enter(void)
     lock_take(&orphan_lock);
     if (orphan == NULL)
         store_release(&orphan, life_birth(NULL));
-    if (orphan == NULL)
-        lock_drop(&orphan_lock);
-    return orphan;
+    struct heap *made = orphan;
+    if (made == NULL)
+        lock_drop(&orphan_lock); /* from here on another thread may make it */
+    return made;
 }
 
 void *orphan_malloc(unsigned class)

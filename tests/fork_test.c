@@ -2,7 +2,7 @@
  * fork while other threads allocate: the child finds a heap it can use, whatever the other threads were doing;
  * in its own thread and in new ones, in a child of the child, and in atfork handlers. Also posix_spawn.
  *
- *   fork_test [--no-threads-in-children]      (TSan supports no new threads after such a fork)
+ *   fork_test [--storm] [--no-threads-in-children]      (TSan supports no new threads after such a fork)
  *
  * A hang ends in SIGALRM.
  */
@@ -10,6 +10,7 @@
 #include "family.h"
 #include "random.h"
 #include "scale.h"
+#include "storm.h"
 
 #include <pthread.h>
 #include <spawn.h>
@@ -191,25 +192,8 @@ static void spawn(size_t count)
     }
 }
 
-int main(int argc, char **argv)
+static void fork_and_spawn(size_t forks)
 {
-    family_require_hakmem();
-    if (argc > 1 && strcmp(argv[1], "--no-threads-in-children") == 0) {
-        threads_in_children = false;
-    }
-    alarm(TEST_SECONDS);
-    CHECK(pthread_atfork(atfork_prepare, atfork_after, atfork_after) == 0);
-    CHECK(pthread_barrier_init(&waiting_thread_is_ready, NULL, 2) == 0);
-    inherited_fill(0, INHERITED / 2);
-
-    pthread_t threads[CHURNING_THREADS + 1];
-    CHECK(pthread_create(&threads[CHURNING_THREADS], NULL, waiting_thread, NULL) == 0);
-    pthread_barrier_wait(&waiting_thread_is_ready);
-    for (size_t i = 0; i < CHURNING_THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, churning_thread, (void *)(uintptr_t)i) == 0);
-    }
-
-    const size_t forks = scaled_work(200);
     printf("fork: %zu forks from the main thread\n", forks);
     fflush(stdout);
     for (size_t i = 0; i < forks; i++) {
@@ -225,6 +209,30 @@ int main(int argc, char **argv)
     printf("fork: %zu times posix_spawn\n", forks / 4);
     fflush(stdout);
     spawn(forks / 4);
+}
+
+int main(int argc, char **argv)
+{
+    family_require_hakmem();
+    storm_begin(&argc, argv, 0);
+    if (argc > 1 && strcmp(argv[1], "--no-threads-in-children") == 0) {
+        threads_in_children = false;
+    }
+    alarm(TEST_SECONDS + storm_seconds());
+    CHECK(pthread_atfork(atfork_prepare, atfork_after, atfork_after) == 0);
+    CHECK(pthread_barrier_init(&waiting_thread_is_ready, NULL, 2) == 0);
+    inherited_fill(0, INHERITED / 2);
+
+    pthread_t threads[CHURNING_THREADS + 1];
+    CHECK(pthread_create(&threads[CHURNING_THREADS], NULL, waiting_thread, NULL) == 0);
+    pthread_barrier_wait(&waiting_thread_is_ready);
+    for (size_t i = 0; i < CHURNING_THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, churning_thread, (void *)(uintptr_t)i) == 0);
+    }
+
+    do {
+        fork_and_spawn(scaled_work(200));
+    } while (storm_goes_on());
 
     atomic_store(&stop, true);
     for (size_t i = 0; i < CHURNING_THREADS + 1; i++) {

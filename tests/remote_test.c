@@ -1,12 +1,15 @@
 /*
  * Blocks freed by another thread than the one that allocated them: in one direction, round a ring, from many
  * to one and from one to many, and from threads that are gone. Contents survive and memory stays bounded.
+ *
+ *   remote_test [--storm]
  */
 #include "check.h"
 #include "family.h"
 #include "process.h"
 #include "random.h"
 #include "scale.h"
+#include "storm.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -262,9 +265,8 @@ static void by_threads_that_go(void)
     CHECK(process_rss_bytes() < before + scaled_rss(32u << 20));
 }
 
-int main(void)
+static void all_once(void)
 {
-    family_require_hakmem();
     storm("one way", 1, 1, scaled_work(3000000));
     storm("many to one", CROWD, 1, scaled_work(1500000));
     storm("one to many", 1, CROWD, scaled_work(1500000));
@@ -272,6 +274,15 @@ int main(void)
     round_a_ring();
     from_threads_that_are_gone();
     by_threads_that_go();
+}
+
+int main(int argc, char **argv)
+{
+    family_require_hakmem();
+    storm_begin(&argc, argv, 0);
+    do {
+        all_once();
+    } while (storm_goes_on());
     printf("remote: ok\n");
     return 0;
 }

@@ -1,298 +1,342 @@
 /*
- * Everything at once, on more threads than there are processors: small, large, aligned and growing blocks that
- * any thread may free; threads that end and are replaced; forks, vforks and spawned programs from any of them, the
- * children working on; trims; signal handlers that allocate. Every block is checked before it is freed.
+ * Everything at once: 64 threads that allocate, resize, align and free blocks of each other, verified byte for
+ * byte; that end and are replaced, with keys whose destructors allocate in every round; that fork, vfork and
+ * spawn while the others go on, with atfork handlers that allocate; and that trim.
  *
- *   storm_test [SECONDS]        also: HAK_TEST_STORM_SECONDS
+ *   storm_test [--storm] [--no-forks]      (TSan supports no work in such a child)
+ *
+ * A hang ends in SIGALRM.
  */
 #include "check.h"
 #include "family.h"
-#include "process.h"
 #include "random.h"
+#include "storm.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    THREADS = 64,
-    SLOTS = 16384,
-    DEFAULT_SECONDS = 8,
-    HANG_SECONDS = 100,
-    CHILD_OPERATIONS = 300,
-    SIGNAL_US = 300,
+enum { SAILORS = 64, PLACES = 2048, HELD = 64, KEYS = 3, SHORT_SECONDS = 5, CHILD_SECONDS = 120 };
+
+extern char **environ;
+
+/* What every block begins with; the rest is a pattern. */
+struct cargo {
+    size_t bytes;
+    uint64_t seed;
 };
 
-/* What every block begins with; the last byte is the mark too. */
-struct block {
-    size_t size;
-    uint64_t mark;
-};
+static _Atomic(struct cargo *) places[PLACES];
+static atomic_size_t lives, forks, spawns, trims;
+static bool may_fork = true;
+static pthread_key_t keys[KEYS];
+static pthread_mutex_t one_fork = PTHREAD_MUTEX_INITIALIZER;
 
-static struct block *slots[SLOTS]; /* published: complete, and whoever takes it out owns it */
-static bool stop;
-static size_t operations;
-static size_t forks;
-static size_t threads_ended;
-static size_t handler_operations;
-
-static uint64_t mark_of(const struct block *block)
+static size_t stride(size_t bytes)
 {
-    return (uint64_t)(uintptr_t)block * 0x9e3779b97f4a7c15u ^ block->size;
+    return bytes <= 2048 ? 1 : 509;
 }
 
-static void complete(struct block *block, size_t size)
+static unsigned char pattern(uint64_t seed, size_t at)
 {
-    block->size = size;
-    block->mark = mark_of(block);
-    ((unsigned char *)block)[size - 1] = (unsigned char)size;
+    return (unsigned char)((seed ^ at) * 0x9e3779b97f4a7c15u >> 56);
 }
 
-static void check(const struct block *block)
+static struct cargo *loaded(void *block, size_t bytes, uint64_t seed)
 {
-    CHECK(block->mark == mark_of(block));
-    CHECK(block->size == sizeof *block || ((const unsigned char *)block)[block->size - 1] == (unsigned char)block->size);
+    CHECK(block != NULL);
+    struct cargo *cargo = block;
+    *cargo = (struct cargo){bytes, seed};
+    unsigned char *at = block;
+    for (size_t i = sizeof *cargo; i < bytes; i += stride(bytes)) {
+        at[i] = pattern(seed, i);
+    }
+    at[bytes - 1] = bytes > sizeof *cargo ? pattern(seed, bytes - 1) : at[bytes - 1];
+    return cargo;
 }
 
-static size_t choose_size(uint64_t *random)
+static void verify(const struct cargo *cargo, size_t kept)
 {
-    size_t kind = random_below(random, 400);
-    size_t most = kind == 0 ? 3000000 : kind < 8 ? 150000 : kind < 40 ? 8000 : 500;
-    return sizeof(struct block) + 1 + random_below(random, most);
+    const unsigned char *at = (const unsigned char *)cargo;
+    CHECK(cargo->bytes >= sizeof *cargo && cargo->bytes < (8u << 20));
+    for (size_t i = sizeof *cargo; i < kept; i += stride(cargo->bytes)) {
+        CHECK(at[i] == pattern(cargo->seed, i));
+    }
+    CHECK(kept < cargo->bytes || kept == sizeof *cargo || at[kept - 1] == pattern(cargo->seed, kept - 1));
 }
 
-static struct block *make(uint64_t *random)
+static size_t random_bytes(uint64_t *random)
 {
-    size_t size = choose_size(random);
-    struct block *block;
-    switch (random_below(random, 12)) {
+    const size_t kind = random_below(random, 500);
+    const size_t most = kind == 0 ? 1u << 20 : kind < 5 ? 100000 : kind < 50 ? 8000 : 400;
+    return sizeof(struct cargo) + random_below(random, most);
+}
+
+static struct cargo *cargo_new(uint64_t *random)
+{
+    const size_t bytes = random_bytes(random);
+    void *block = NULL;
+    switch (random_below(random, 10)) {
     case 0:
-        block = family.calloc(1, size);
-        CHECK(block == NULL || (block->mark == 0 && ((unsigned char *)block)[size - 1] == 0));
+        block = family.calloc(1, bytes);
         break;
     case 1:
-        block = family.memalign((size_t)32 << random_below(random, 9), size);
+        CHECK(family.posix_memalign(&block, (size_t)16 << random_below(random, 12), bytes) == 0);
         break;
     default:
-        block = family.malloc(size);
+        block = family.malloc(bytes);
     }
-    if (block != NULL)
-        complete(block, size);
-    return block;
+    return loaded(block, bytes, random_next(random));
 }
 
-static struct block *grow(struct block *block, uint64_t *random)
+static void cargo_free(struct cargo *cargo)
 {
-    size_t size = choose_size(random);
-    size_t old_size = block->size;
-    uint64_t old_mark = block->mark;
-    struct block *moved = family.realloc(block, size);
-    CHECK(moved != NULL && moved->size == old_size && moved->mark == old_mark);
-    complete(moved, size);
-    return moved;
-}
-
-static void operate(uint64_t *random, bool in_handler)
-{
-    struct block **slot = &slots[random_below(random, SLOTS)];
-    struct block *mine = NULL;
-    if (random_below(random, 5) != 0) {
-        mine = make(random);
-        CHECK(mine != NULL || in_handler); /* a handler is refused when its thread holds a lock */
+    if (cargo != NULL) {
+        verify(cargo, cargo->bytes);
+        family.free(cargo);
     }
-    struct block *old = __atomic_exchange_n(slot, mine, __ATOMIC_ACQ_REL);
-    if (old == NULL)
-        return;
-    check(old);
-    if (!in_handler && random_below(random, 8) == 0) {
-        old = grow(old, random);
-        check(old);
-    }
-    family.free(old);
 }
 
-static _Thread_local uint64_t handler_random;
-static _Thread_local bool in_handler_now;
-
-static void handler(int number)
+static struct cargo *cargo_resized(struct cargo *cargo, uint64_t *random)
 {
-    (void)number;
-    if (in_handler_now)
-        return;
-    in_handler_now = true;
-    for (int i = 0; i < 3; i++)
-        operate(&handler_random, true);
-    in_handler_now = false;
-    __atomic_fetch_add(&handler_operations, 3, __ATOMIC_RELAXED);
+    const size_t old = cargo->bytes;
+    const size_t bytes = random_bytes(random);
+    verify(cargo, old);
+    struct cargo *resized = family.realloc(cargo, bytes);
+    CHECK(resized != NULL && resized->bytes == old);
+    verify(resized, bytes < old ? bytes : old);
+    return loaded(resized, bytes, random_next(random));
 }
 
-/* The blocks of the other threads are the child's too. */
-static _Noreturn void work_in_child(uint64_t random)
-{
-    alarm(HANG_SECONDS);
-    for (int i = 0; i < CHILD_OPERATIONS; i++)
-        operate(&random, false);
-    if (random_below(&random, 4) == 0) {
-        pid_t grandchild = fork();
-        if (grandchild == 0) {
-            operate(&random, false);
-            _exit(0);
-        }
-        int status = -1;
-        CHECK(grandchild > 0 && waitpid(grandchild, &status, 0) == grandchild && status == 0);
-    }
-    _exit(0);
-}
+/* A thread's own blocks. */
+struct hold {
+    struct cargo *cargo[HELD];
+    uint64_t random;
+};
 
-static void await(pid_t child)
+static void work(struct hold *hold, size_t operations)
 {
-    int status = -1;
-    CHECK(child > 0);
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK(status == 0);
-    __atomic_fetch_add(&forks, 1, __ATOMIC_RELAXED);
-}
-
-static void fork_once(uint64_t *random)
-{
-    pid_t child = fork();
-    if (child == 0)
-        work_in_child(*random);
-    await(child);
-}
-
-static char *const true_arguments[] = {"true", NULL};
-
-static void vfork_once(void)
-{
-    pid_t child = vfork();
-    if (child == 0) {
-        execv("/bin/true", true_arguments);
-        _exit(127);
-    }
-    await(child);
-}
-
-static void spawn_once(void)
-{
-    pid_t child = -1;
-    CHECK(posix_spawn(&child, "/bin/true", NULL, NULL, true_arguments, environ) == 0);
-    await(child);
-}
-
-static void *work(void *argument)
-{
-    uint64_t random = (uint64_t)(uintptr_t)argument;
-    handler_random = random ^ 0x5555;
-    sigset_t alarm_only;
-    sigemptyset(&alarm_only);
-    sigaddset(&alarm_only, SIGALRM);
-    CHECK(pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL) == 0);
-    for (size_t left = random_below(&random, 4000); left > 0 && !__atomic_load_n(&stop, __ATOMIC_RELAXED); left--) {
-        operate(&random, false);
-        switch (random_below(&random, 40000)) {
-        case 0:
+    uint64_t *random = &hold->random;
+    for (size_t i = 0; i < operations; i++) {
+        struct cargo **own = &hold->cargo[random_below(random, HELD)];
+        switch (random_below(random, 4)) {
+        case 0: /* what another thread has left, for what this one has */
+            *own = atomic_exchange(&places[random_below(random, PLACES)], *own);
+            break;
         case 1:
-        case 2:
-            fork_once(&random);
-            break;
-        case 3:
-            vfork_once();
-            break;
-        case 4:
-            spawn_once();
-            break;
-        case 5:
-        case 6:
-            family.malloc_trim(0);
-            break;
+            if (*own != NULL) {
+                *own = cargo_resized(*own, random);
+                break;
+            }
+            /* fall through */
+        default:
+            cargo_free(*own);
+            *own = cargo_new(random);
         }
-        __atomic_fetch_add(&operations, 1, __ATOMIC_RELAXED);
     }
+}
+
+static void empty(struct hold *hold)
+{
+    for (size_t i = 0; i < HELD; i++) {
+        cargo_free(hold->cargo[i]);
+        hold->cargo[i] = NULL;
+    }
+}
+
+/* Half of what a thread has is freed by others. */
+static void leave(struct hold *hold)
+{
+    for (size_t i = 0; i < HELD; i += 2) {
+        hold->cargo[i] = atomic_exchange(&places[random_below(&hold->random, PLACES)], hold->cargo[i]);
+    }
+    empty(hold);
+}
+
+static void *short_life(void *argument)
+{
+    struct hold hold = {.random = (uint64_t)(uintptr_t)argument};
+    work(&hold, 60);
+    leave(&hold);
     return NULL;
 }
 
-/* Keeps one place in the storm taken by one short thread after another. */
-static void *replace_threads(void *argument)
+static void run_short_life(uint64_t *random)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, short_life, (void *)(uintptr_t)random_next(random)) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void wait_for(pid_t child)
+{
+    int status = 0;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    if (status != 0) {
+        fprintf(stderr, "storm: a child ended with status 0x%x\n", (unsigned)status);
+    }
+    CHECK(status == 0);
+}
+
+/* The child has the forking thread's blocks; others may have been in the middle of an exchange. */
+static void fork_here(struct hold *hold)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(CHILD_SECONDS);
+        struct hold fresh = {.random = hold->random};
+        empty(hold);
+        for (size_t i = 0; i < PLACES; i++) {
+            atomic_store(&places[i], NULL); /* half-written ones may be among them */
+        }
+        work(&fresh, 500);
+        if (random_below(&fresh.random, 4) == 0) {
+            run_short_life(&fresh.random);
+        }
+        if (random_below(&fresh.random, 8) == 0) {
+            const pid_t grandchild = fork();
+            if (grandchild == 0) {
+                work(&fresh, 100);
+                _exit(0);
+            }
+            wait_for(grandchild);
+        }
+        family.malloc_trim(0);
+        empty(&fresh);
+        _exit(0);
+    }
+    wait_for(child);
+    atomic_fetch_add(&forks, 1);
+}
+
+static void spawn_here(uint64_t *random)
+{
+    char *const arguments[] = {(char *)"true", NULL};
+    pid_t child = 0;
+    if (random_below(random, 2) == 0) {
+        CHECK(posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ) == 0);
+    } else {
+        child = vfork();
+        if (child == 0) {
+            execve("/bin/true", arguments, environ);
+            _exit(1);
+        }
+    }
+    wait_for(child);
+    atomic_fetch_add(&spawns, 1);
+}
+
+static void something_rare(struct hold *hold)
+{
+    const size_t what = random_below(&hold->random, 40);
+    if (what == 0) {
+        family.malloc_trim(0);
+        atomic_fetch_add(&trims, 1);
+    } else if (what < 4 && may_fork && pthread_mutex_trylock(&one_fork) == 0) {
+        if (what == 1) {
+            spawn_here(&hold->random);
+        } else {
+            fork_here(hold);
+        }
+        pthread_mutex_unlock(&one_fork);
+    } else if (what < 10) {
+        run_short_life(&hold->random);
+    }
+}
+
+/* Allocates and frees in every round of destructors but the last, and in that frees. */
+static void destroy_key(void *argument)
+{
+    struct cargo *cargo = argument;
+    struct hold hold = {.random = cargo->seed};
+    work(&hold, 20);
+    leave(&hold);
+    const uintptr_t key = cargo->seed % KEYS;
+    const uint64_t left = cargo->seed / KEYS % 4;
+    cargo_free(cargo);
+    if (left > 0) {
+        CHECK(pthread_setspecific(keys[key], loaded(family.malloc(64), 64, (left - 1) * KEYS + key)) == 0);
+    }
+}
+
+static void *sailor(void *argument)
+{
+    static _Thread_local struct hold hold;
+    hold = (struct hold){.random = (uint64_t)(uintptr_t)argument};
+    for (uintptr_t key = 0; key < KEYS; key++) {
+        const uint64_t rounds = random_below(&hold.random, 4);
+        CHECK(pthread_setspecific(keys[key], loaded(family.malloc(64), 64, rounds * KEYS + key)) == 0);
+    }
+    for (size_t left = random_below(&hold.random, 100); left > 0 && storm_goes_on(); left--) {
+        work(&hold, 1 + random_below(&hold.random, 400));
+        something_rare(&hold);
+    }
+    leave(&hold);
+    /* glibc frees the text after the last round of destructors. */
+    CHECK(strlen(strerror(123456)) != 0);
+    atomic_fetch_add(&lives, 1);
+    return NULL;
+}
+
+/* Keeps one sailor at sea. */
+static void *recruit(void *argument)
 {
     uint64_t random = (uint64_t)(uintptr_t)argument;
-    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+    while (storm_goes_on()) {
         pthread_t thread;
-        CHECK(pthread_create(&thread, NULL, work, (void *)(uintptr_t)random_next(&random)) == 0);
+        CHECK(pthread_create(&thread, NULL, sailor, (void *)(uintptr_t)random_next(&random)) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
-        __atomic_fetch_add(&threads_ended, 1, __ATOMIC_RELAXED);
     }
     return NULL;
 }
 
-/* Handlers that allocate where other libraries' fork handlers run. */
-static void allocate_at_fork(void)
+static void *prepared;
+
+static void before_fork(void)
 {
-    uint64_t random = 17;
-    operate(&random, true);
+    prepared = family.malloc(3000);
+    CHECK(prepared != NULL);
 }
 
-static size_t seconds_to_run(int argc, char **argv)
+static void after_fork(void)
 {
-    const char *text = argc > 1 ? argv[1] : getenv("HAK_TEST_STORM_SECONDS");
-    return text != NULL ? strtoul(text, NULL, 10) : DEFAULT_SECONDS;
-}
-
-static void watch(size_t seconds)
-{
-    uint64_t end = process_now_ms() + seconds * 1000;
-    uint64_t last_change = process_now_ms();
-    size_t seen = 0;
-    while (process_now_ms() < end) {
-        usleep(100000);
-        size_t now = __atomic_load_n(&operations, __ATOMIC_RELAXED);
-        if (now != seen)
-            last_change = process_now_ms();
-        seen = now;
-        CHECK(process_now_ms() - last_change < HANG_SECONDS * 1000);
-    }
+    prepared = family.realloc(prepared, 300000);
+    CHECK(prepared != NULL);
+    family.free(prepared);
 }
 
 int main(int argc, char **argv)
 {
-    pthread_t threads[THREADS];
-    size_t seconds = seconds_to_run(argc, argv);
-    uint64_t seed = (uint64_t)getpid() * 0x9e3779b97f4a7c15u;
     family_require_hakmem();
-    setvbuf(stdout, NULL, _IONBF, 0);
-    printf("seed %#llx, %zu s\n", (unsigned long long)seed, seconds);
-    CHECK(pthread_atfork(allocate_at_fork, allocate_at_fork, allocate_at_fork) == 0);
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
-    sigset_t alarm_only;
-    sigemptyset(&alarm_only);
-    sigaddset(&alarm_only, SIGALRM);
-    CHECK(pthread_sigmask(SIG_BLOCK, &alarm_only, NULL) == 0);
-    for (int i = 0; i < THREADS; i++)
-        CHECK(pthread_create(&threads[i], NULL, replace_threads, (void *)(uintptr_t)random_next(&seed)) == 0);
-    struct itimerval often = {{0, SIGNAL_US}, {0, SIGNAL_US}};
-    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
-    watch(seconds);
-    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-    for (int i = 0; i < THREADS; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    struct itimerval never = {{0, 0}, {0, 0}};
-    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
-    for (int i = 0; i < SLOTS; i++) {
-        if (slots[i] != NULL)
-            check(slots[i]);
-        family.free(slots[i]);
+    storm_begin(&argc, argv, SHORT_SECONDS);
+    may_fork = argc < 2 || strcmp(argv[1], "--no-forks") != 0;
+    alarm(storm_seconds() + 2 * CHILD_SECONDS);
+    if (may_fork) {
+        CHECK(pthread_atfork(before_fork, after_fork, after_fork) == 0);
     }
-    family.malloc_trim(0);
-    printf("%zu operations, %zu in handlers, %zu threads, %zu forks, %zu MiB at the end\n", operations,
-           handler_operations, threads_ended, forks, process_rss_bytes() >> 20);
-    CHECK(operations > 1000 && threads_ended > THREADS);
+    for (size_t key = 0; key < KEYS; key++) {
+        CHECK(pthread_key_create(&keys[key], destroy_key) == 0);
+    }
+    printf("storm: %d threads for %u seconds\n", SAILORS, storm_seconds());
+    fflush(stdout);
+    pthread_t threads[SAILORS];
+    for (size_t i = 0; i < SAILORS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, recruit, (void *)(uintptr_t)(i + 1)) == 0);
+    }
+    for (size_t i = 0; i < SAILORS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    for (size_t i = 0; i < PLACES; i++) {
+        cargo_free(atomic_exchange(&places[i], NULL));
+    }
+    CHECK(!may_fork || (forks > 0 && spawns > 0));
+    printf("storm: ok, %zu threads lived, %zu forks, %zu spawned, %zu trims\n", lives, forks, spawns, trims);
     return 0;
 }

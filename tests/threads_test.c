@@ -2,7 +2,7 @@
  * The life of threads: thousands of short ones one after another and side by side, more than there are cores,
  * and thread-specific data whose destructors allocate and free in every round, after the allocator's own.
  *
- *   threads_test [ROUNDS]
+ *   threads_test [--storm] [ROUNDS]
  *
  * ROUNDS of destructors that allocate, by default all that the system runs. (TSan's own destructor ends the
  * thread for TSan in the last round, after which instrumented code crashes.)
@@ -12,10 +12,12 @@
 #include "process.h"
 #include "random.h"
 #include "scale.h"
+#include "storm.h"
 
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,9 +197,6 @@ static void destructors_allocate(void)
     const size_t repetitions = scaled_work(500);
     printf("threads: %zu with destructors that allocate\n", 2 * repetitions);
     fflush(stdout);
-    for (size_t key = 0; key < KEYS; key++) {
-        CHECK(pthread_key_create(&keys[key], destroy_key) == 0);
-    }
     destructions = 0;
     size_t before = 0;
     for (size_t i = 0; i < repetitions; i++) {
@@ -236,18 +235,25 @@ static void first_allocation_in_round(size_t round)
 int main(int argc, char **argv)
 {
     family_require_hakmem();
+    storm_begin(&argc, argv, 0);
     if (argc > 1) {
         destructor_rounds = strtoul(argv[1], NULL, 10);
     }
-    one_after_another();
-    side_by_side();
-    more_than_cores();
-    destructors_allocate();
-    CHECK(pthread_key_create(&silent_key, destroy_silent) == 0);
-    /* TSan leaves no round after the one that it may run in. */
-    for (size_t round = 1; destructor_rounds == PTHREAD_DESTRUCTOR_ITERATIONS && round <= destructor_rounds; round++) {
-        first_allocation_in_round(round);
+    for (size_t key = 0; key < KEYS; key++) {
+        CHECK(pthread_key_create(&keys[key], destroy_key) == 0);
     }
+    CHECK(pthread_key_create(&silent_key, destroy_silent) == 0);
+    do {
+        one_after_another();
+        side_by_side();
+        more_than_cores();
+        destructors_allocate();
+        /* TSan leaves no round after the one that it may run in. */
+        const bool all_rounds = destructor_rounds == PTHREAD_DESTRUCTOR_ITERATIONS;
+        for (size_t round = 1; all_rounds && round <= destructor_rounds; round++) {
+            first_allocation_in_round(round);
+        }
+    } while (storm_goes_on());
     printf("threads: ok\n");
     return 0;
 }

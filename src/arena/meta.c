@@ -73,20 +73,50 @@ void *meta_alloc_aligned(size_t bytes, size_t align)
     return piece;
 }
 
+static struct piece *pop(size_t grains)
+{
+    struct piece *piece = pieces[grains];
+    if (piece != NULL)
+        pieces[grains] = piece->next;
+    return piece;
+}
+
+static void push(void *freed, size_t grains)
+{
+    struct piece *piece = freed;
+    piece->next = pieces[grains];
+    pieces[grains] = piece;
+}
+
+/* The first part of a larger kept piece: when the system has no more, what slabs have left must do for large
+ * blocks, and the other way round. */
+static struct piece *split(size_t grains)
+{
+    for (size_t larger = grains + 1; larger <= KEPT_GRAINS; larger++) {
+        struct piece *piece = pop(larger);
+        if (piece == NULL)
+            continue;
+        push((char *)piece + (grains << GRAIN_SHIFT), larger - grains);
+        return piece;
+    }
+    return NULL;
+}
+
 void *meta_alloc(size_t bytes)
 {
     size_t grains = divide_up(bytes, GRAIN);
     if (grains > KEPT_GRAINS)
         return meta_alloc_aligned(bytes, GRAIN);
     lock_take(&meta_lock);
-    struct piece *piece = pieces[grains];
-    if (piece != NULL)
-        pieces[grains] = piece->next;
+    struct piece *kept = pop(grains);
+    void *fresh = kept == NULL ? bump(grains << GRAIN_SHIFT, GRAIN) : NULL;
+    if (kept == NULL && fresh == NULL)
+        kept = split(grains);
     lock_drop(&meta_lock);
-    if (piece == NULL)
-        return meta_alloc_aligned(bytes, GRAIN);
-    memset(piece, 0, grains << GRAIN_SHIFT);
-    return piece;
+    if (kept == NULL)
+        return fresh;
+    memset(kept, 0, grains << GRAIN_SHIFT);
+    return kept;
 }
 
 void meta_free(void *freed, size_t bytes)
@@ -94,10 +124,8 @@ void meta_free(void *freed, size_t bytes)
     size_t grains = divide_up(bytes, GRAIN);
     if (freed == NULL || grains > KEPT_GRAINS)
         return;
-    struct piece *piece = freed;
     lock_take(&meta_lock);
-    piece->next = pieces[grains];
-    pieces[grains] = piece;
+    push(freed, grains);
     lock_drop(&meta_lock);
 }
 

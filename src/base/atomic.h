@@ -25,9 +25,6 @@
  * call on the other side, against other threads. Costs no instruction. */
 #define compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
-/* Orders all of this thread's accesses, for every other thread. */
-#define full_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-
 /* *word -= n by the word's only writer, returning the new value. One instruction on x86. Threads that have
  * no heap yet share the static closed view, whose count means nothing; only ThreadSanitizer minds. */
 #if HAK_TSAN

@@ -78,7 +78,7 @@ static void *small(struct heap *heap, size_t size)
 static COLD void *small_without_heap(size_t size)
 {
     /* Before the start the table says class 0 for everything. */
-    void *block = arena.base != NULL ? orphan_malloc(size_class_of(size)) : NULL;
+    void *block = load_acquire(&arena.base) != NULL ? orphan_malloc(size_class_of(size)) : NULL;
     if (block == NULL)
         errno = ENOMEM;
     return block;
@@ -108,7 +108,7 @@ void *door_malloc_large(size_t size, size_t align, bool *zero)
     void *block = NULL;
     struct heap *heap = enter_own();
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2) {
-        if (heap != NULL || (arena.base != NULL && !fork_holds_any_lock()))
+        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
             block = large_alloc(size, align, zero);
         if (heap != NULL && block != NULL) {
             charge(heap, size);

@@ -42,21 +42,18 @@ FRAGILE struct interruption interrupt_begin(uintptr_t frame, struct handler_stac
     return interruption;
 }
 
-/* Opens the heap, unless somebody has frozen it: then the owner's next operation does. A thief may store the twin
- * just before the own view is stored here, and look at in_door when this is over. So this looks once more after the
- * store, behind a full barrier: it sees the thief, or the thief's store is the later one. A handler that
- * interrupted the door in the handler before it finds in_door set already. */
+/* Opens the heap, unless somebody has frozen it: then the owner's next operation does. The exchange is a full barrier,
+ * and frozen is looked at after it: a thief that has shown the twin before has set frozen before, and is seen here; one
+ * that does so later has the last word. A handler that interrupted the door in the handler before it finds in_door set
+ * already. */
 static FRAGILE void show_own_view(struct heap *heap)
 {
     uint32_t in_door = heap->in_door;
     store_relaxed(&heap->in_door, 1u);
     compiler_fence();
-    if (load_relaxed(&heap->frozen) == FREEZE_NONE) {
-        store_relaxed(&thread_view, &heap->view);
-        full_fence();
-        if (load_relaxed(&heap->frozen) != FREEZE_NONE)
-            store_relaxed(&thread_view, &heap->twin);
-    }
+    (void)exchange_acquire(&thread_view, &heap->view);
+    if (load_relaxed(&heap->frozen) != FREEZE_NONE)
+        store_relaxed(&thread_view, &heap->twin);
     compiler_fence();
     store_release(&heap->in_door, in_door);
 }

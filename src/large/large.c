@@ -89,6 +89,10 @@ static void *take_span(size_t units, size_t align, bool *zero)
 static struct large *make(size_t units, size_t align, bool *zero)
 {
     struct large *block = meta_alloc(sizeof *block);
+    if (block == NULL && bigcache_bytes() > 0) {
+        large_evict_before(UINT64_MAX); /* their records serve */
+        block = meta_alloc(sizeof *block);
+    }
     if (block == NULL)
         return NULL;
     block->base = take_span(units, align, zero);

@@ -120,9 +120,12 @@ bool os_refill_hole(void *at, size_t bytes)
 
 bool os_can_move(void *from, size_t bytes)
 {
-    /* Grown in place beyond all bounds, one mapping is told ENOMEM, a part of several EFAULT. */
-    const long boundless = 1L << 46;
-    return kernel(SYS_mremap, (long)from, (long)bytes, boundless, 0, 0) != -EFAULT;
+    /* Grown in place as far as the main thread's stack, one mapping is told ENOMEM, a part of several EFAULT. The end
+     * must be a place that is surely taken: what fits between two mappings, be it 64 TiB, the kernel grants. */
+    uintptr_t stack = getauxval(AT_RANDOM);
+    if ((uintptr_t)from + bytes >= stack)
+        return false;
+    return kernel(SYS_mremap, (long)from, (long)bytes, (long)(stack - (uintptr_t)from), 0, 0) != -EFAULT;
 }
 
 bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import unittest
+from pathlib import Path
 
 from programs import ProgramTest, environment
 
@@ -63,6 +64,70 @@ public class Load {
 }
 """
 
+NATIVE_JAVA = r"""
+import java.util.concurrent.*;
+
+public class Native {
+    static native long fill(int size, int seed);      // malloc here, free in another thread
+    static native long sumAndFree(long block, int size);
+
+    public static void main(String[] arguments) throws Exception {
+        System.load(arguments[0]);
+        ArrayBlockingQueue<long[]> queue = new ArrayBlockingQueue<>(500);
+        ExecutorService pool = Executors.newFixedThreadPool(8);
+        CompletionService<Long> ends = new ExecutorCompletionService<>(pool);
+        final int count = 400_000;
+        for (int thread = 0; thread < 4; thread++) {
+            final int number = thread;
+            ends.submit(() -> {
+                byte[][] garbage = new byte[100][];
+                for (int i = number; i < count; i += 4) {
+                    int size = 1 + (int) (i * 2654435761L % 6000);
+                    garbage[i % 100] = new byte[size];
+                    queue.put(new long[] {fill(size, i), size});
+                }
+                return 0L;
+            });
+            ends.submit(() -> {
+                long sum = 0;
+                for (int i = number; i < count; i += 4) {
+                    long[] block = queue.take();
+                    sum += sumAndFree(block[0], (int) block[1]);
+                }
+                return sum;
+            });
+        }
+        long sum = 0;
+        for (int i = 0; i < 8; i++) sum += ends.take().get();
+        pool.shutdown();
+        System.out.println(sum);
+    }
+}
+"""
+
+NATIVE_C = r"""
+#include <jni.h>
+#include <stdint.h>
+#include <stdlib.h>
+JNIEXPORT jlong JNICALL Java_Native_fill(JNIEnv *env, jclass owner, jint size, jint seed)
+{
+    (void)env; (void)owner;
+    unsigned char *block = malloc((size_t)size);
+    if (block == NULL) abort();
+    for (jint i = 0; i < size; i++) block[i] = (unsigned char)(seed + i);
+    return (jlong)(intptr_t)block;
+}
+JNIEXPORT jlong JNICALL Java_Native_sumAndFree(JNIEnv *env, jclass owner, jlong address, jint size)
+{
+    (void)env; (void)owner;
+    unsigned char *block = (unsigned char *)(intptr_t)address;
+    jlong sum = 0;
+    for (jint i = 0; i < size; i++) sum += block[i] == (unsigned char)(block[0] + i) ? block[i] : 1000000000;
+    free(block);
+    return sum;
+}
+"""
+
 THREADS = r"""
 import java.nio.ByteBuffer;
 import java.util.*;
@@ -107,8 +172,8 @@ public class Threads {
 
 
 class Java(ProgramTest):
-    packages = ("default-jdk-headless",)
-    programs = ("/usr/bin/java", "/usr/bin/javac")
+    packages = ("default-jdk-headless", "gcc")
+    programs = ("/usr/bin/java", "/usr/bin/javac", "gcc")
     version = ("/usr/bin/java", "-version")
 
     def program(self, name: str, source: str, collector: str, *arguments: str) -> None:
@@ -134,6 +199,19 @@ class Java(ProgramTest):
     def test_short_threads(self) -> None:
         """3,000 short threads; each ends the deflater that another one made"""
         self.program("Threads", THREADS, "G1GC")
+
+    def test_native(self) -> None:
+        """JNI: 4 threads malloc and fill 400,000 blocks, 4 others check and free them, while objects are collected"""
+        (self.directory / "Native.java").write_text(NATIVE_JAVA)
+        (self.directory / "native.c").write_text(NATIVE_C)
+        include = Path("/usr/bin/javac").resolve().parents[1] / "include"
+        library = self.directory / "libnative.so"
+        gcc = ["gcc", "-O2", "-shared", "-fPIC", f"-I{include}", f"-I{include}/linux", "native.c", "-o", str(library)]
+        for command in (["/usr/bin/javac", "Native.java"], gcc):
+            subprocess.run(command, cwd=self.directory, env=environment(False), check=True)
+        command = ["/usr/bin/java", "-Xmx128m", "-cp", ".", "Native", str(library)]
+        result = self.compare(command, served="java", cwd=self.directory)
+        self.assertEqual(result.status, 0, result.stderr[-1000:])
 
     def test_compiler(self) -> None:
         """javac on 300 generated classes, the class files compared"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import tempfile
@@ -22,6 +23,8 @@ harfbuzz-sys = { version = "=0.6.1", features = ["bundled"] }
 serde_json = "=1.0.128"
 regex = "=1.10.6"
 """
+
+VENDORED = '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "vendor"\n'
 
 PROGRAM = r"""
 use std::{collections::BTreeMap, sync::mpsc, thread};
@@ -132,6 +135,9 @@ class ClangProjects(Project):
 
 
 class Rust(Project):
+    """rustup's rustc exports a malloc of its own (jemalloc), which goes before a preloaded one, Debian's does not; the
+    linker, build scripts and the programs that are made have none."""
+
     title = "rustc, cargo"
     packages = ("gcc",) if shutil.which("cargo") else ("gcc", "cargo", "rustc")
     programs = ("cargo", "rustc")
@@ -140,8 +146,7 @@ class Rust(Project):
     def test_build(self) -> None:
         """cargo build --release of a program with serde_json and regex; the program compared and run on 8 threads"""
         (self.home / ".cargo").mkdir(exist_ok=True)
-        text = '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "vendor"\n'
-        (self.home / ".cargo" / "config.toml").write_text(text)
+        (self.home / ".cargo" / "config.toml").write_text(VENDORED)
         lines = [line for line in MANIFEST.splitlines() if "-sys" not in line]
         place = self.directory / "project"
         shutil.copytree(self.home, place, symlinks=True)
@@ -149,6 +154,27 @@ class Rust(Project):
         (place / "Cargo.lock").unlink()
         script = f"cd {place}; rm -rf target; cargo build --release --offline --quiet; target/release/sources"
         self.compare_build(f"{script}; sha256sum target/release/sources", served="rustc")
+
+    def test_ripgrep(self) -> None:
+        """cargo build --release of ripgrep 14; the program compared, and its search of the crates' sources on 8 threads"""
+        first = self.directory / "first"
+        (first / "src").mkdir(parents=True)
+        (first / "src" / "main.rs").write_text("fn main() {}\n")
+        manifest = (
+            '[package]\nname = "first"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\nripgrep = "=14.1.1"\n'
+        )
+        (first / "Cargo.toml").write_text(manifest)
+        place = self.directory / "ripgrep"
+        fetch = ["cargo", "vendor", "--quiet", "vendor"]
+        subprocess.run(fetch, cwd=first, env=environment(False), capture_output=True, check=True, timeout=300)
+        shutil.copytree(first / "vendor" / "ripgrep", place)
+        fetch.append("--locked")  # by its own list of versions now, with what its tests need
+        subprocess.run(fetch, cwd=place, env=environment(False), capture_output=True, check=True, timeout=300)
+        (place / ".cargo").mkdir(exist_ok=True)
+        (place / ".cargo" / "config.toml").write_text(VENDORED)
+        search = "target/release/rg --threads 8 --sort none -uu -n -i 'alloc|free.*ptr' vendor | sort | sha256sum"
+        script = f"cd {place}; rm -rf target; cargo build --release --offline --locked --quiet; {search}"
+        self.compare_build(f"{script}; sha256sum target/release/rg", served="rustc")
 
 
 GO_PROGRAM = r"""
@@ -205,6 +231,33 @@ class Go(ProgramTest):
         result = self.compare(["sh", "-c", script], served="load", cwd=self.directory)
         self.assertEqual(result.status, 0, result.stderr[-2000:])
         self.assertIn("cc1", result.served)
+
+    def test_sqlite_module(self) -> None:
+        """go test of the module go-sqlite3: SQLite compiled by cgo, the test program compared and run"""
+        download = ["go", "mod", "download", "-json", "github.com/mattn/go-sqlite3@v1.14.24"]
+        done = subprocess.run(
+            download,
+            cwd=self.directory,
+            env=environment(False),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=300,
+        )
+        place = self.directory / "module"
+        shutil.copytree(json.loads(done.stdout)["Dir"], place)
+        for path in (place, *place.rglob("*")):
+            path.chmod(path.stat().st_mode | 0o200)
+        cache = f"GOCACHE={self.directory}/cache GOTOOLCHAIN=local GOFLAGS= CGO_ENABLED=1"
+        # What the tests print has times in it; how each of them ended has not.
+        outcomes = "sed -nE 's/ *--- ([A-Z]+: [^ ]+).*/\\1/p' log | sort"
+        script = (
+            f"rm -rf ../cache t; {cache} go test -c -trimpath -o t . && ./t -test.short -test.v > log && {outcomes}"
+        )
+        result = self.compare(["sh", "-c", f"{script} && sha256sum t"], served="t", cwd=place, seconds=450)
+        self.assertEqual(result.status, 0, result.stderr[-2000:])
+        self.assertIn("cc1", result.served)
+        self.assertGreater(result.stdout.count(b"PASS: "), 50)
 
 
 if __name__ == "__main__":

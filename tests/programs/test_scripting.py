@@ -61,6 +61,21 @@ local total = 0 for j = 1, 50 do for i = 1, 2000 do total = total + co[i]() end 
 """
 
 
+PERL_THREADS = r"""
+use strict; use warnings; use threads; use threads::shared; use Thread::Queue;
+my %data = map { $_ => [("text $_") x ($_ % 9 + 1)] } 1 .. 3000;      # each thread gets a copy of all this
+my $jobs = Thread::Queue->new(1 .. 400); $jobs->end; my %answers :shared;
+my @threads = map { threads->create(sub {
+    while (defined(my $n = $jobs->dequeue)) {
+        $data{$n} = [map { "$n x $_" x 3 } 1 .. 200]; my $text = join ',', @{$data{$n}}; $text =~ s/(\d+)/$1 + $n/ge;
+        lock %answers; $answers{$n} = length($text) . substr $text, -9;
+    } return [map { "returned $_" } 1 .. 500] }) } 1 .. 8;
+my $returned = 0; $returned += @{$_->join} for @threads;
+for my $round (1 .. 25) { $_->join for map { threads->create(sub { my @l = values %data; scalar @l }) } 1 .. 4 }
+print "$returned\n", map { "$_ $answers{$_}\n" } sort { $a <=> $b } keys %answers;
+"""
+
+
 class Perl(ProgramTest):
     packages = ("perl",)
     programs = ("perl",)
@@ -69,6 +84,12 @@ class Perl(ProgramTest):
     def test_script(self) -> None:
         """hashes, regular expressions, sorting, 30 forks, a string of 20 MB, a signal handler that allocates"""
         self.assertEqual(self.compare(["perl", "-e", PERL_SCRIPT], served="perl").status, 0)
+
+    def test_threads(self) -> None:
+        """8 interpreter threads with a queue, then 100 short ones: each copies all data and ends freeing it"""
+        result = self.compare(["perl", "-e", PERL_THREADS], served="perl")
+        self.assertEqual(result.status, 0, result.stderr[-1000:])
+        self.assertEqual(result.stdout.count(b"\n"), 401)
 
 
 class Ruby(ProgramTest):

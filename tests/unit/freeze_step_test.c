@@ -16,7 +16,7 @@
 #include "unit.h"
 #include "worker.h"
 
-enum { SIZE = 64, EACH = 200, STRIDE = 29, STEPS_MOST = 100000 };
+enum { SIZE = 64, EACH = 200, STRIDE = 211, STEPS_MOST = 100000 };
 
 static struct worker worker;
 static struct heap *owned;

@@ -102,11 +102,35 @@ static void serves_from_what_it_has(void)
     CHECK(meta_alloc(64) != NULL);
 }
 
+/* Without another chunk, pieces that were larger serve as smaller ones: once each, and zeroed. */
+static void splits_larger_pieces(void)
+{
+    enum { LARGE = 20 * 64, SMALL = 3 * 64 };
+    unsigned char *large = meta_alloc(LARGE);
+    CHECK(large != NULL);
+    memset(large, 0x5a, LARGE);
+    fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+    while (meta_alloc(SMALL) != NULL)
+        ;
+    meta_free(large, LARGE);
+    size_t found = 0;
+    for (unsigned char *small; (small = meta_alloc(SMALL)) != NULL; found++) {
+        CHECK(small >= large && small + SMALL <= large + LARGE);
+        for (int i = 0; i < SMALL; i++)
+            CHECK(small[i] == 0);
+        memset(small, 0x5a, SMALL);
+    }
+    CHECK(found == LARGE / SMALL);
+    CHECK(meta_alloc(128) != NULL); /* what is left */
+    fake_os_obey();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(follows_a_model),     UNIT_TEST(aligns),            UNIT_TEST(reuses_pieces),
         UNIT_TEST(serves_large_pieces), UNIT_TEST(survives_refusals), UNIT_TEST(serves_from_what_it_has),
+        UNIT_TEST(splits_larger_pieces),
     };
     return cmocka_run_group_tests_name("meta", tests, NULL, NULL);
 }

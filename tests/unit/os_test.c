@@ -131,6 +131,29 @@ static void moved_pages_keep_content(void)
     CHECK(os_refill_hole(from, 4 * page));
 }
 
+/* The question may not grow the mapping, however much room there is above it. */
+static void asking_for_a_move_changes_nothing(void)
+{
+    static const size_t places[] = {64 * GIB, 33 * TIB, 60 * TIB};
+    page = os_page_size();
+    size_t tried = 0;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char *at = os_reserve((void *)places[i], 8 * page);
+        if (at == NULL)
+            continue; /* small address spaces and sanitizers */
+        tried++;
+        CHECK(os_commit(at, 8 * page));
+        CHECK(os_can_move(at, 8 * page));
+        CHECK(os_reserve(at + 8 * page, page) == at + 8 * page);
+        CHECK(os_reserve(at + GIB, page) == at + GIB);
+        CHECK(mprotect(at, page, PROT_READ) == 0);
+        CHECK(!os_can_move(at, 8 * page)); /* two mappings now */
+        os_release(at + GIB, page);
+        os_release(at, 9 * page);
+    }
+    CHECK(tried != 0);
+}
+
 /* A user may have split the block's mapping, with madvise or mprotect. Kernels differ in whether they move it
  * then; one that does not must leave everything as it was. */
 static void refused_move_changes_nothing(void)
@@ -209,6 +232,7 @@ int main(void)
         UNIT_TEST(renewed_pages_are_fresh),
         UNIT_TEST(holes_are_filled_only_if_empty),
         UNIT_TEST(moved_pages_keep_content),
+        UNIT_TEST(asking_for_a_move_changes_nothing),
         UNIT_TEST(refused_move_changes_nothing),
         UNIT_TEST(looks_without_faulting),
         UNIT_TEST(errno_is_kept),

@@ -1,0 +1,79 @@
+/* base/lock.h by the scheduler: a thread that wants a lock has no step to take until the lock is free. The real one is
+ * searched by itself (scenario_lock.c). */
+#include "base/lock.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "scheduler.h"
+
+#define CALLER __builtin_return_address(0)
+
+static uintptr_t passing;
+static uint32_t ranks_held[THREADS_MOST + 1]; /* by thread; the last: while nothing is scheduled */
+
+static uintptr_t self(void)
+{
+    return (uintptr_t)pthread_self();
+}
+
+static uint32_t *ranks(void)
+{
+    return &ranks_held[sched_self() >= 0 ? sched_self() : THREADS_MOST];
+}
+
+static void take(struct lock *lock, const void *caller)
+{
+    if (lock_is_mine(lock))
+        sched_violation("a lock of rank %u is taken twice", lock->rank);
+    sched_step(OP_LOCK, &lock->word, sizeof lock->word, 0, caller);
+    if (lock->word != 0)
+        sched_violation("a lock of rank %u is not free", lock->rank);
+    lock->word = self();
+    *ranks() |= 1u << lock->rank;
+}
+
+void lock_take_sibling(struct lock *lock)
+{
+    take(lock, CALLER);
+}
+
+void lock_take(struct lock *lock)
+{
+    if (lock_passes())
+        return;
+    if (*ranks() >> lock->rank != 0)
+        sched_violation("a lock of rank %u is taken after one of the same or a higher", lock->rank);
+    take(lock, CALLER);
+}
+
+void lock_drop(struct lock *lock)
+{
+    if (lock_passes())
+        return;
+    if (!lock_is_mine(lock))
+        sched_violation("a lock of rank %u is dropped by another thread", lock->rank);
+    sched_step(OP_UNLOCK, &lock->word, sizeof lock->word, 0, CALLER);
+    *ranks() &= ~(1u << lock->rank);
+    lock->word = 0;
+}
+
+bool lock_is_mine(const struct lock *lock)
+{
+    return lock->word == self();
+}
+
+void lock_pass_begin(void)
+{
+    passing = self();
+}
+
+void lock_pass_end(void)
+{
+    passing = 0;
+}
+
+bool lock_passes(void)
+{
+    return passing != 0 && passing == self();
+}

@@ -128,19 +128,65 @@ JNIEXPORT jlong JNICALL Java_Native_sumAndFree(JNIEnv *env, jclass owner, jlong 
 }
 """
 
+THREADS = r"""
+import java.nio.ByteBuffer;
+import java.util.*;
+import java.util.zip.*;
+
+public class Threads {
+    static final long[] sums = new long[64];
+
+    /** A deflater made in one thread and ended in the next: its memory is freed by another thread than its maker. */
+    static class Hop extends Thread {
+        final int number;
+        final Deflater old;
+        Deflater made;
+        Hop(int number, Deflater old) { this.number = number; this.old = old; }
+        public void run() {
+            byte[] out = new byte[5000];
+            made = new Deflater(number % 9 + 1);
+            made.setInput(new byte[1 + number * 31 % 4000]);
+            made.finish();
+            int size = made.deflate(out);
+            CRC32 sum = new CRC32();
+            sum.update(out, 0, size);
+            ByteBuffer direct = ByteBuffer.allocateDirect(1 + number * 7919 % 100000);
+            direct.put(direct.capacity() - 1, (byte) number);
+            sum.update(direct);
+            sums[number % 64] += sum.getValue();
+            if (old != null) old.end();
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Deflater[] kept = new Deflater[8];
+        for (int i = 0; i < 3000; i += 8) {
+            Hop[] hops = new Hop[8];
+            for (int j = 0; j < 8; j++) (hops[j] = new Hop(i + j, kept[(j + 1) % 8])).start();
+            for (int j = 0; j < 8; j++) { hops[j].join(); kept[j] = hops[j].made; }
+        }
+        System.out.println(Arrays.toString(sums));
+    }
+}
+"""
+
 
 class Java(ProgramTest):
     packages = ("default-jdk-headless", "gcc")
     programs = ("/usr/bin/java", "/usr/bin/javac", "gcc")
     version = ("/usr/bin/java", "-version")
 
-    def load(self, collector: str) -> None:
-        (self.directory / "Load.java").write_text(SOURCE)
-        javac = ["/usr/bin/javac", "Load.java"]
+    def program(self, name: str, source: str, collector: str, *arguments: str) -> None:
+        (self.directory / f"{name}.java").write_text(source)
+        javac = ["/usr/bin/javac", f"{name}.java"]
         subprocess.run(javac, cwd=self.directory, env=environment(False), check=True)
-        command = ["/usr/bin/java", f"-XX:+Use{collector}", "-Xmx512m", "-cp", ".", "Load", "30"]
+        command = ["/usr/bin/java", f"-XX:+Use{collector}", "-Xmx512m", "-cp", ".", name, *arguments]
         result = self.compare(command, served="java", cwd=self.directory)
         self.assertEqual(result.status, 0, result.stderr[-1000:])
+        self.assertNotEqual(result.stdout, b"")
+
+    def load(self, collector: str) -> None:
+        self.program("Load", SOURCE, collector, "30")
 
     def test_g1(self) -> None:
         """8 threads for 30 s: deflaters, direct buffers, maps; G1 collector"""
@@ -149,6 +195,10 @@ class Java(ProgramTest):
     def test_parallel(self) -> None:
         """the same with the parallel collector"""
         self.load("ParallelGC")
+
+    def test_short_threads(self) -> None:
+        """3,000 short threads; each ends the deflater that another one made"""
+        self.program("Threads", THREADS, "G1GC")
 
     def test_native(self) -> None:
         """JNI: 4 threads malloc and fill 400,000 blocks, 4 others check and free them, while objects are collected"""

@@ -10,8 +10,10 @@
 /* `alignment` is a power of two. */
 static FRAGILE void *allocate(size_t alignment, size_t size)
 {
-    if (UNLIKELY(view_load()->heap == NULL))
-        door_open();
+    if (UNLIKELY(view_load()->heap == NULL) && !door_open()) {
+        errno = ENOMEM;
+        return NULL;
+    }
     unsigned class = size_class_aligned(alignment, size);
     if (class < SIZE_CLASSES)
         return hot_malloc(size_classes[class].size);

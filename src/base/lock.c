@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -14,7 +15,7 @@ enum { FUTEX_WAIT_PRIVATE = 0 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
 #define FREE ((uintptr_t)0)
 #define WAITERS ((uintptr_t)1)
 
-enum { SPINS = 100 };
+enum { SPINS = 100, SLEEP_MOST_NS = 10 * 1000 * 1000 };
 
 #if HAK_DEBUG
 static _Thread_local uint32_t ranks_held; /* bit r: this thread holds a lock of rank r */
@@ -39,12 +40,19 @@ static void pause_briefly(void)
 }
 
 /* On the low half of the word, where the lowest bits of the holder are. */
-static void futex(uintptr_t *word, int operation, uint32_t value)
+static void futex(uintptr_t *word, int operation, uint32_t value, const struct timespec *most)
 {
     uint32_t *half = (uint32_t *)(void *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
     int saved = errno;
-    syscall(SYS_futex, half, operation, value, NULL, NULL, 0);
+    syscall(SYS_futex, half, operation, value, most, NULL, 0);
     errno = saved;
+}
+
+/* Not for ever: the one that was woken may be in a signal handler, and that may wait for a lock of ours. */
+static void sleep_while(uintptr_t *word, uintptr_t value)
+{
+    static const struct timespec most = {.tv_nsec = SLEEP_MOST_NS};
+    futex(word, FUTEX_WAIT_PRIVATE, (uint32_t)value, &most);
 }
 
 static bool replace(uintptr_t *word, uintptr_t expected, uintptr_t wanted)
@@ -63,7 +71,7 @@ static COLD void wait_and_take(struct lock *lock)
     while (!replace(&lock->word, FREE, self() | WAITERS)) {
         uintptr_t seen = load_relaxed(&lock->word);
         if (seen != FREE && ((seen & WAITERS) != 0 || replace(&lock->word, seen, seen | WAITERS)))
-            futex(&lock->word, FUTEX_WAIT_PRIVATE, (uint32_t)(seen | WAITERS));
+            sleep_while(&lock->word, seen | WAITERS);
     }
 }
 
@@ -92,7 +100,7 @@ void lock_drop(struct lock *lock)
     if (HAK_DEBUG)
         ranks_held &= ~(1u << lock->rank);
     if ((__atomic_exchange_n(&lock->word, FREE, __ATOMIC_RELEASE) & WAITERS) != 0)
-        futex(&lock->word, FUTEX_WAKE_PRIVATE, 1);
+        futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
 bool lock_is_mine(const struct lock *lock)

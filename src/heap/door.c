@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "arena/arena.h"
+#include "base/atomic.h"
 #include "base/fail.h"
 #include "heap/entry.h"
 #include "heap/fork.h"
@@ -44,10 +45,11 @@ static struct heap *enter_own(void)
     return heap;
 }
 
-void door_open(void)
+bool door_open(void)
 {
     if (view_load()->kind == VIEW_UNBORN)
         (void)start_thread();
+    return load_acquire(&arena.base) != NULL;
 }
 
 /* An interrupted hot_malloc may be in the middle of charging the view. */

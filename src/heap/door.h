@@ -19,8 +19,9 @@
 
 struct large;
 
-/* Gives the calling thread its heap, if it has none yet: for callers that look at size classes first. */
-void door_open(void);
+/* For callers that look at size classes first: gives the calling thread its heap, if it has none yet. False: the
+ * allocator has not started, and there are no classes. */
+bool door_open(void);
 
 /* malloc. For sizes up to SMALL_MAX the caller has charged its view's budget; for others this does. On
  * failure NULL, errno ENOMEM. */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/lock.h"
 #include "scale.h"
@@ -49,6 +51,30 @@ static void is_not_of_others(void)
     CHECK(pthread_create(&thread, NULL, find_it_taken, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
     lock_drop(&lock);
+}
+
+static void *take_and_drop(void *unused)
+{
+    lock_take(&lock);
+    lock_drop(&lock);
+    return unused;
+}
+
+/* The one wakeup may go to a thread that a signal handler keeps from using it: the lock is free, and others sleep. */
+static void wakes_without_being_woken(void)
+{
+    pthread_t thread;
+    lock_take(&lock);
+    CHECK(pthread_create(&thread, NULL, take_and_drop, NULL) == 0);
+    while ((__atomic_load_n(&lock.word, __ATOMIC_RELAXED) & 1) == 0)
+        usleep(1000);
+    usleep(20000); /* it sleeps by now */
+    __atomic_store_n(&lock.word, 0, __ATOMIC_RELEASE);
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 30;
+    CHECK(pthread_timedjoin_np(thread, NULL, &deadline) == 0);
+    CHECK(lock.word == 0);
 }
 
 static void *take_and_keep_errno(void *unused)
@@ -128,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(excludes),    UNIT_TEST(is_not_of_others), UNIT_TEST(keeps_errno),
         UNIT_TEST(passes_who_holds_all), UNIT_TEST(ranks_are_checked),
+        UNIT_TEST(wakes_without_being_woken),
     };
     return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
 }

@@ -68,7 +68,8 @@ def run_test(words: list[str], library: str) -> float:
     done = subprocess.run([str(PROGRAMS / words[0]), *words[1:]], env=environment, capture_output=True, text=True)
     match = re.search(r"Throughput = (\d+)", done.stdout)
     if done.returncode != 0 or match is None:
-        raise RuntimeError(f"{' '.join(words)} with {library or 'glibc'}: exit {done.returncode}: {done.stderr.strip()}")
+        what = f"{' '.join(words)} with {library or 'glibc'}"
+        raise RuntimeError(f"{what}: exit {done.returncode}: {done.stderr.strip()}")
     return float(match.group(1))
 
 
@@ -85,8 +86,8 @@ def version(package: str) -> str:
 
 
 def provenance() -> dict[str, Any]:
-    told = subprocess.run([sys.executable, "-c", "import ctypes, sys; f = ctypes.CDLL(sys.argv[1]).hak_build_info; "
-                           "f.restype = ctypes.c_char_p; print(f().decode())", str(LIBRARY)], capture_output=True, text=True)
+    ask = "import ctypes, sys; f = ctypes.CDLL(sys.argv[1]).hak_build_info\nf.restype = ctypes.c_char_p; print(f().decode())"
+    told = subprocess.run([sys.executable, "-c", ask, str(LIBRARY)], capture_output=True, text=True)
     cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
@@ -178,7 +179,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10, help="repetitions (default 10)")
     parser.add_argument("--json", type=Path, help="write the result file here")
-    parser.add_argument("--render", type=Path, metavar="RESULT", help="print a result file as Markdown, measure nothing")
+    parser.add_argument("--render", type=Path, metavar="RESULT", help="print a result file as Markdown, run nothing")
     arguments = parser.parse_args()
     if arguments.render:
         print(render(json.loads(arguments.render.read_text())), end="")

@@ -36,7 +36,10 @@ def _is_there(proof: str) -> bool:
 def is_installed(package: str) -> bool:
     """As the package manager sees it."""
     done = subprocess.run(
-        ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package], capture_output=True, text=True, check=False
+        ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout == "installed"
 

@@ -81,10 +81,10 @@ class Git(ProgramTest):
 
 class GitLarge(Git):
     quick = False
-    commits = 30000
+    commits = 5000
 
     def test_generated_repository(self) -> None:
-        """clone, repack with 4 threads, gc, fsck, log -p, grep of a history of 30,000 commits"""
+        """clone, repack with 4 threads, gc, fsck, log -p, grep of a history of 5,000 commits"""
         super().test_generated_repository()
 
     test_this_repository = None  # type: ignore[assignment]

@@ -79,7 +79,8 @@ class Gcc(unittest.TestCase):
         self.assertRegex(notes, r"Build ID: [0-9a-f]{40}\b")
 
     def test_exports_the_public_names(self) -> None:
-        self.assertEqual(defined_names("--dynamic", str(self.directory / "libhakmem.so")), public_names() | SECOND_NAMES)
+        names = defined_names("--dynamic", str(self.directory / "libhakmem.so"))
+        self.assertEqual(names, public_names() | SECOND_NAMES)
 
     def test_archive_shows_the_public_names(self) -> None:
         self.assertEqual(defined_names(str(self.directory / "libhakmem.a")), public_names())

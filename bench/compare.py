@@ -86,7 +86,10 @@ def version(package: str) -> str:
 
 
 def provenance() -> dict[str, Any]:
-    ask = "import ctypes, sys; f = ctypes.CDLL(sys.argv[1]).hak_build_info\nf.restype = ctypes.c_char_p; print(f().decode())"
+    ask = (
+        "import ctypes, sys; f = ctypes.CDLL(sys.argv[1]).hak_build_info\n"
+        "f.restype = ctypes.c_char_p; print(f().decode())"
+    )
     told = subprocess.run([sys.executable, "-c", ask, str(LIBRARY)], capture_output=True, text=True)
     cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     return {

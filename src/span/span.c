@@ -229,6 +229,8 @@ size_t span_purge_before(uint64_t before_ms)
     lock_take(&span_lock);
     while ((s = next_to_purge(before_ms)) != NULL) {
         s->purging = s->dirty & ~s->used;
+        if (s->purging == 0)
+            continue; /* all in use again; and it must not be on the list for nothing, where nobody sees it */
         superslab_set_used(s, s->used | s->purging);
         list_push_back(&in_purge, &s->purge);
         lock_drop(&span_lock);

@@ -1,7 +1,9 @@
 /* span/span.h: a model of which units are taken and what they hold, placement, purging, refusals. */
 #include "unit.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arena/arena.h"
 #include "fake_os.h"
@@ -357,6 +359,48 @@ static void abandoned_units_stay_away(void)
     check_stats();
 }
 
+static void *purge_and_take(void *seed_value)
+{
+    uint64_t random = (uintptr_t)seed_value;
+    char *held[4] = {NULL};
+    for (size_t i = 0; i < scaled_work(400000); i++) {
+        bool zero;
+        char **one = &held[random_below(&random, 4)];
+        if (*one != NULL) {
+            span_give(*one, 4, true);
+            *one = NULL;
+        } else {
+            *one = span_take(4, 1, &zero);
+            CHECK(*one != NULL);
+        }
+        if (random_below(&random, 2) == 0)
+            span_purge_all();
+    }
+    for (int i = 0; i < 4; i++)
+        if (held[i] != NULL)
+            span_give(held[i], 4, true);
+    return NULL;
+}
+
+/* Of the same superslabs, whose dirty units are taken again meanwhile. What is being purged is on one list, which a
+ * fork's child goes through; it must be empty at the end. */
+static void purges_may_overlap(void)
+{
+    enum { PURGERS = 6 };
+    pthread_t threads[PURGERS];
+    init();
+    for (uintptr_t i = 0; i < PURGERS; i++)
+        CHECK(pthread_create(&threads[i], NULL, purge_and_take, (void *)(i + 1)) == 0);
+    for (int i = 0; i < PURGERS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    alarm(20); /* a damaged list has no end */
+    span_after_fork();
+    alarm(0);
+    struct span_stats stats;
+    span_stats(&stats);
+    CHECK(stats.used_bytes == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +416,7 @@ int main(void)
         UNIT_TEST(refused_memory_is_null),
         UNIT_TEST(serves_from_what_it_has),
         UNIT_TEST(abandoned_units_stay_away),
+        UNIT_TEST(purges_may_overlap),
     };
     return cmocka_run_group_tests_name("span", tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ class Surroundings(unittest.TestCase):
         return lambda: resource.setrlimit(kind, (mib * MIB, mib * MIB))
 
     def test_address_space(self) -> None:
-        for mib in (512, 128, 96):
+        for mib in (512, 192):
             self.assert_same(PYTHON_WORK, self.limited(resource.RLIMIT_AS, mib))
 
     def test_least_address_space(self) -> None:
@@ -79,7 +79,7 @@ class Surroundings(unittest.TestCase):
         self.assert_same([PYTHON, "-S", "-c", thread], self.limited(resource.RLIMIT_AS, 36))
 
     def test_data(self) -> None:
-        for mib in (512, 128, 64):
+        for mib in (512, 192):
             self.assert_same(PYTHON_WORK, self.limited(resource.RLIMIT_DATA, mib))
 
     def test_too_little(self) -> None:

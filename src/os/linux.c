@@ -120,12 +120,13 @@ bool os_refill_hole(void *at, size_t bytes)
 
 bool os_can_move(void *from, size_t bytes)
 {
-    /* Grown in place as far as the main thread's stack, one mapping is told ENOMEM, a part of several EFAULT. The end
-     * must be a place that is surely taken: what fits between two mappings, be it 64 TiB, the kernel grants. */
-    uintptr_t stack = getauxval(AT_RANDOM);
-    if ((uintptr_t)from + bytes >= stack)
-        return false;
-    return kernel(SYS_mremap, (long)from, (long)bytes, (long)(stack - (uintptr_t)from), 0, 0) != -EFAULT;
+    /* Grown in place by a page, one mapping is told ENOMEM, because something follows, and a part of several EFAULT.
+     * At the end of what is reserved the kernel may grant it: that page is given back. */
+    size_t page = os_page_size();
+    long result = kernel(SYS_mremap, (long)from, (long)bytes, (long)(bytes + page), 0, 0);
+    if (!is_error(result))
+        os_release((char *)from + bytes, page);
+    return result != -EFAULT;
 }
 
 bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hakmem_cli import apt
 from hakmem_cli.say import CannotError, say
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,14 +61,20 @@ def is_current() -> bool:
     return LIBRARY.exists() and _STAMP.exists() and _STAMP.stat().st_mtime >= _newest_source()
 
 
-def check_tools() -> None:
-    """One clear line if something is missing."""
+def ensure_tools() -> None:
+    """Installs what is missing, if this is Debian and we may; otherwise one clear line."""
     missing = [(what, package) for what, names, package in _TOOLS if not any(map(shutil.which, names))]
-    if missing:
-        what = " and ".join(what for what, _ in missing)
-        packages = " ".join(package for _, package in missing)
+    if not missing:
+        return
+    what = " and ".join(what for what, _ in missing)
+    packages = [package for _, package in missing]
+    if not apt.may_install():
         it = "it" if len(missing) == 1 else "them"
-        raise CannotError(f"{what} not found; install {it}, for example: apt-get install {packages}")
+        raise CannotError(f"{what} not found; install {it}, for example: apt-get install {' '.join(packages)}")
+    say(f"{what} not found; installing: apt-get install {' '.join(packages)}")
+    reason = apt.install(packages)
+    if reason is not None:
+        raise CannotError(reason)
 
 
 @contextmanager
@@ -170,7 +177,7 @@ def build_tests(preset: str) -> None:
 def ensure_library() -> Path:
     """The path of an up-to-date release library."""
     if not is_current():
-        check_tools()
+        ensure_tools()
         with _lock():
             if not is_current():
                 say("building the release library" + ("" if LIBRARY.exists() else " (first run)"))

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hakmem_cli import build, info, packages
+from hakmem_cli import apt, build, info
 from hakmem_cli.say import CannotError, say
 
 TESTS = build.ROOT / "tests" / "programs"
@@ -97,13 +97,13 @@ def _last_line(text: str) -> str:
 
 def _install(tests: list[Test]) -> dict[str, str]:
     """Installs what the tests need. The packages that cannot be had, each with the reason."""
-    wanted = sorted({package for test in tests for package in test.packages if not packages.is_installed(package)})
+    wanted = sorted({package for test in tests for package in test.packages if not apt.is_installed(package)})
     if not wanted:
         return {}
     say(f"installing {' '.join(wanted)}")
-    if packages.install(wanted) is None:
+    if apt.install(wanted) is None:
         return {}
-    failures = {package: packages.install([package]) for package in wanted}
+    failures = {package: apt.install([package]) for package in wanted}
     return {package: reason for package, reason in failures.items() if reason is not None}
 
 

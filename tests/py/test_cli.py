@@ -249,6 +249,16 @@ class Building(unittest.TestCase):
             self.assertEqual(self.run_program(), (2, "", line))
             hidden.rename(self.tools / tool)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root installs")
+    def test_installs_what_is_missing_where_it_may(self) -> None:
+        hidden = (self.tools / "cc").rename(self.directory / "cc")
+        apt = self.tools / "apt-get"
+        apt.write_text(f"#!/bin/sh\ncase \"$*\" in *install*gcc) /bin/mv {hidden} {self.tools}/cc;; esac\n")
+        apt.chmod(0o755)
+        code, out, err = self.run_program()
+        self.assertEqual((code, out), (0, "started\n"))
+        self.assertIn("hakmem: a C compiler not found; installing: apt-get install gcc\n", err)
+
     def test_starts_afresh_where_the_tree_has_been_moved(self) -> None:
         cache = self.root / "build" / "release" / "CMakeCache.txt"
         cache.parent.mkdir(parents=True)

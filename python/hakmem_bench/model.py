@@ -8,13 +8,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hakmem_cli.say import CannotError as CannotError
+
 ROOT = Path(__file__).resolve().parents[2]
 OURS = "hakmem"
 SCHEMA = {"name": "hakmem bench", "version": 1}
-
-
-class CannotError(Exception):
-    """What the user asked for cannot be done; the text is one line that names the thing and what is legal."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +131,8 @@ class Result:
     peers: list[Peer]
     tests: list[TestResult] = field(default_factory=list)
     counts: list[Counts] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Tests that could not be run here, each with the reason."""
     complete: bool = True
     """False if it was interrupted."""
 

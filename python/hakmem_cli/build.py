@@ -100,7 +100,7 @@ def _percent(line: str) -> int | None:
     return int(found[1]) * 100 // int(found[2] or 100) if found else None
 
 
-def _run(command: list[str], what: str) -> None:
+def _run(command: list[str], what: str, root: Path = ROOT) -> None:
     """Runs a build step with its progress on stderr; what else the tools said only if it fails."""
     live = sys.stderr.isatty()
     output: list[str] = []
@@ -109,7 +109,7 @@ def _run(command: list[str], what: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     with subprocess.Popen(
         command,
-        cwd=ROOT,
+        cwd=root,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -138,7 +138,7 @@ def _is_usable(cache: Path) -> bool:
     """False where CMake would refuse: the repository has been moved or copied, or a tool is gone."""
     entries = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read_text(), re.MULTILINE))
     tools = ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "CMAKE_MAKE_PROGRAM")
-    return entries.get("CMAKE_HOME_DIRECTORY") == str(ROOT) and all(
+    return entries.get("CMAKE_HOME_DIRECTORY") == str(cache.parents[2]) and all(
         Path(entries.get(tool, "")).exists() for tool in tools
     )
 
@@ -153,17 +153,18 @@ def _generator(directory: Path) -> list[str]:
     return ["-G", "Ninja" if shutil.which("ninja") else "Unix Makefiles"]
 
 
-def _build(preset: str, *, tests: bool, targets: tuple[str, ...] = ()) -> None:
+def _build(preset: str, *, tests: bool, targets: tuple[str, ...] = (), root: Path = ROOT) -> None:
     started = time.time()
-    directory = BUILD / preset
+    directory = root / "build" / preset
     # Without tests the option keeps its value: tests that are set up stay so.
     configure = ["cmake", "--preset", preset, *_generator(directory), *(["-DHAK_TESTS=ON"] if tests else [])]
-    _run(configure, f"configuring {preset}")
+    what = preset if root == ROOT else root.name
+    _run(configure, f"configuring {what}", root)
     command = ["cmake", "--build", str(directory), "--parallel", str(len(os.sched_getaffinity(0)))]
     if targets:
         command += ["--target", *targets]
-    _run(command, f"building {preset}")
-    if preset == "release":
+    _run(command, f"building {what}", root)
+    if directory == LIBRARY.parent:
         _STAMP.touch()
         os.utime(_STAMP, (started, started))
 
@@ -183,3 +184,16 @@ def ensure_library() -> Path:
                 say("building the release library" + ("" if LIBRARY.exists() else " (first run)"))
                 _build("release", tests=False, targets=("hakmem",))
     return LIBRARY.resolve()
+
+
+def build_benchmarks() -> None:
+    """The lab's own programs, which are served by whatever is preloaded."""
+    with _lock():
+        _build("release", tests=False, targets=("hakmem", "benchmarks"))
+
+
+def build_tree(root: Path) -> Path:
+    """The library of another tree than ours, in a build directory of its own there."""
+    with _lock():
+        _build("release", tests=False, targets=("hakmem",), root=root)
+    return root / "build" / "release" / LIBRARY.name

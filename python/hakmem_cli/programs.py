@@ -251,6 +251,9 @@ def run(names: list[str]) -> list[Row]:
     """Runs the matrix, or a part of it, and writes result file and page; the rows that were run."""
     tests = all_tests()
     chosen = choose(tests, names)
+    # Where we were started in the background it is ignored, which the programs would inherit and stumble over.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     library = build.ensure_library()
     missing = _install(chosen)
     pypi_failure = _install_pypi(chosen)

@@ -1,0 +1,152 @@
+"""`hakmem bench`: arguments to commands."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+
+from hakmem_bench import gate, lab, markdown, page, peers, suite, table
+from hakmem_bench.model import ROOT, CannotError, read
+from hakmem_cli.say import CANNOT, say
+
+_COMMANDS = ("peers", "list", "compare", "ab", "ablate", "gate", "docs", "page")
+_NOTES = ROOT / "bench" / "notes.json"
+_PAGE = ROOT / "docs" / "benchmarks.md"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
+        raise CannotError(f"{message}; {usage}")
+
+
+def _repetitions(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError(f"{text}: legal values are 1 to 1000")
+    return int(text)
+
+
+def _measuring() -> argparse.ArgumentParser:
+    """What all commands that measure have."""
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("--quick", action="store_true", help="fewer and shorter tests: five minutes")
+    options.add_argument("--tests", metavar="NAME,...", help="only these tests or groups (see `bench list`)")
+    options.add_argument("--repetitions", type=_repetitions, metavar="N", help="of each test with each allocator")
+    options.add_argument("--output", type=Path, metavar="FILE", help="the result file; its page is beside it")
+    options.add_argument("--no-counts", action="store_true", help="no counts under valgrind and strace")
+    return options
+
+
+def _options(parsed: argparse.Namespace) -> lab.Options:
+    return lab.Options(
+        quick=parsed.quick,
+        peers=getattr(parsed, "peers", None),
+        tests=parsed.tests,
+        repetitions=parsed.repetitions,
+        output=parsed.output,
+        counts=not parsed.no_counts,
+    )
+
+
+def _peers(names: str | None, console: Console) -> int:
+    found = lab.get_peers(peers.choose(names), console, again=True)
+    table.print_peers(found, console)
+    return 0
+
+
+def _list(console: Console) -> int:
+    table.print_suite(suite.TESTS, console)
+    return 0
+
+
+def _docs(path: Path) -> int:
+    notes = json.loads(_NOTES.read_text()) if _NOTES.exists() else {}
+    result = read(path)
+    _PAGE.write_text(markdown.benchmarks_page(result, notes))
+    _PAGE.with_suffix(".svg").write_text(markdown.picture(result))
+    return 0
+
+
+def _page(path: Path) -> int:
+    target = path.with_suffix(".html")
+    target.write_text(page.render(read(path)))
+    say(f"written: {target}")
+    return 0
+
+
+def _gate(lower: bool) -> int:
+    if lower:
+        gate.lower()
+        return 0
+    failures = gate.check()
+    for failure in failures:
+        print(failure)
+    return int(bool(failures))
+
+
+def _compare(first: Path, second: Path, console: Console) -> int:
+    table.compare_results(read(first), read(second), console)
+    return 0
+
+
+def _parse(words: list[str], console: Console) -> argparse.Namespace:
+    measuring = _measuring()
+    if words[:1] and words[0] in _COMMANDS:
+        parser = _Parser(prog="hakmem bench", allow_abbrev=False)
+        commands = parser.add_subparsers(parser_class=_Parser, metavar="COMMAND")
+        one = commands.add_parser("peers", help="fetch the allocators to compare with")
+        one.add_argument("names", nargs="?", metavar="NAME,...")
+        one.set_defaults(call=lambda a: _peers(a.names, console))
+        one = commands.add_parser("list", help="the tests")
+        one.set_defaults(call=lambda a: _list(console))
+        one = commands.add_parser("compare", help="two result files")
+        one.add_argument("first", type=Path)
+        one.add_argument("second", type=Path)
+        one.set_defaults(call=lambda a: _compare(a.first, a.second, console))
+        one = commands.add_parser("ab", parents=[measuring], help="two revisions, built and measured side by side")
+        one.add_argument("first", metavar="REV1")
+        one.add_argument("second", metavar="REV2")
+        one.set_defaults(call=lambda a: lab.ab(a.first, a.second, _options(a), " ".join(words), console))
+        one = commands.add_parser("ablate", parents=[measuring], help="each feature taken out by itself")
+        one.add_argument("features", nargs="*", metavar="FEATURE")
+        one.set_defaults(call=lambda a: lab.ablate(a.features, _options(a), " ".join(words), console))
+        one = commands.add_parser("gate", help="what CI checks: instructions, the hot path's mix, the gain over glibc")
+        one.add_argument("--lower", action="store_true", help="lower golden numbers to what is counted now")
+        one.set_defaults(call=lambda a: _gate(a.lower))
+        one = commands.add_parser("docs", help="docs/benchmarks.md from a result file")
+        one.add_argument("result", type=Path)
+        one.set_defaults(call=lambda a: _docs(a.result))
+        one = commands.add_parser("page", help="the page of a result file, beside it")
+        one.add_argument("result", type=Path)
+        one.set_defaults(call=lambda a: _page(a.result))
+        return parser.parse_args(words)
+    parser = _Parser(
+        prog="hakmem bench",
+        parents=[measuring],
+        allow_abbrev=False,
+        epilog=f"other commands: hakmem bench {'|'.join(_COMMANDS)}; see hakmem bench COMMAND --help",
+    )
+    parser.add_argument("--peers", metavar="NAME,...", help=f"only these: {', '.join(peers.NAMES)}")
+    parser.set_defaults(call=lambda a: lab.bench(_options(a), " ".join(["bench", *words]), console))
+    return parser.parse_args(words)
+
+
+def main(words: list[str]) -> int:
+    console = Console()
+    try:
+        parsed = _parse(words, console)
+        return int(parsed.call(parsed))
+    except CannotError as error:
+        say(str(error))
+        return CANNOT
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

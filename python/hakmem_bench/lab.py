@@ -1,0 +1,153 @@
+"""The commands that measure: what is asked for, the run with its progress, and what is written."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from hakmem_bench import counting, page, peers, programs, provenance, schedule, suite, table, trees
+from hakmem_bench.model import OURS, ROOT, CannotError, Peer, Result, Test
+from hakmem_cli import apt, build
+
+RESULTS = ROOT / "build" / "lab" / "results"
+
+_QUICK_REPETITIONS = 5
+_FULL_REPETITIONS = 7
+
+
+@dataclass(frozen=True)
+class Options:
+    quick: bool = False
+    peers: str | None = None
+    tests: str | None = None
+    repetitions: int | None = None
+    output: Path | None = None
+    counts: bool = True
+    """Counts under valgrind and of system calls, in the full run."""
+
+
+class _Bar:
+    """A bar on a terminal; otherwise a line per test."""
+
+    def __init__(self, console: Console, steps: int) -> None:
+        self._console = console
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=steps)
+        self._said = ""
+
+    def __enter__(self) -> _Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def step(self, what: str) -> None:
+        self._bar.update(self._task, advance=1, description=what)
+        test = what.partition(",")[0]
+        if not self._console.is_terminal and test != self._said:
+            self._console.print(test)
+            self._said = test
+
+
+def _install(tests: Sequence[Test], console: Console) -> dict[str, str]:
+    """Installs what the tests need; those that cannot be run, each with the reason."""
+    wanted = sorted({package for test in tests for package in test.packages if not apt.is_installed(package)})
+    if wanted and apt.may_install():
+        console.print(f"installing {' '.join(wanted)}")
+        if apt.install(wanted) is not None:
+            for package in wanted:
+                apt.install([package])
+    return programs.missing_programs(tests)
+
+
+def get_peers(names: Sequence[str], console: Console, *, again: bool = False) -> list[Peer]:
+    """In the order given; what is not there yet, or all again, is fetched."""
+    had = {} if again else {peer.name: peer for peer in peers.known(names)}
+    lacking = [name for name in names if name not in had]
+    if lacking:
+        for peer in peers.fetch(lacking, console.print):
+            had[peer.name] = peer
+    return [had[name] for name in names]
+
+
+def measure(
+    tests: Sequence[Test], measured: Sequence[Peer], options: Options, asked: str, console: Console, library: Path
+) -> Result:
+    """Runs the tests with the peers, writes the result file at every step, and says where it is."""
+    missing = _install(tests, console)
+    for name, reason in missing.items():
+        console.print(f"[yellow]{name} left out:[/] {reason}")
+    plan = schedule.Plan(
+        tests=[test for test in tests if test.name not in missing],
+        peers=measured,
+        repetitions=options.repetitions or (_QUICK_REPETITIONS if options.quick else _FULL_REPETITIONS),
+        quick=options.quick,
+        counts=counting.count_all if options.counts and not options.quick else None,
+        system_calls=options.counts and not options.quick,
+    )
+    result = Result(provenance.facts(library, asked), list(measured))
+    result.left_out = missing
+    output = options.output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}.json"
+    with _Bar(console, plan.steps) as bar:
+        schedule.run(plan, result, bar, lambda kept: kept.write(output))
+    if not result.complete:
+        console.print("interrupted: what was measured is kept")
+    html = output.with_suffix(".html")
+    html.write_text(page.render(result))
+    table.print_result(result, console)
+    console.print(f"result file {output}\npage        {html}")
+    return result
+
+
+def bench(options: Options, asked: str, console: Console) -> int:
+    tests = suite.choose(options.tests, quick=options.quick)
+    names = peers.choose(options.peers) if options.peers else list(peers.QUICK if options.quick else peers.NAMES)
+    library = build.ensure_library()
+    build.build_benchmarks()
+    others = [peer for peer in get_peers([name for name in names if name != OURS], console)]
+    ours = peers.ours(library)
+    result = measure(tests, [ours, *others], options, asked, console, library)
+    broken = any(not sample.good for test in result.tests for sample in test.samples.get(OURS, []))
+    return 130 if not result.complete else int(broken)
+
+
+
+def ab(first: str, second: str, options: Options, asked: str, console: Console) -> int:
+    """The second revision stands where hakmem does, the first is its peer."""
+    for name in (first, second):
+        trees.commit_of(name)  # before anything is built
+    build.build_benchmarks()
+    old, new = trees.revision(first), trees.revision(second)
+    ours = replace(new, name=OURS)
+    tests = suite.choose(options.tests, quick=options.quick)
+    console.print(f"hakmem is {second} ({new.version}); its peer is {first} ({old.version})")
+    result = measure(tests, [ours, old], options, asked, console, Path(ours.library))
+    return 0 if result.complete else 130
+
+
+def ablate(features: Sequence[str], options: Options, asked: str, console: Console) -> int:
+    """Each peer is hakmem without one feature: a ratio below 1 is what the feature earns, above 1 what it costs."""
+    legal = trees.ablations()
+    for feature in features:
+        if feature not in legal:
+            raise CannotError(f"{feature}: no such feature; legal are {', '.join(legal)}")
+    library = build.ensure_library()
+    build.build_benchmarks()
+    tests = suite.choose(options.tests, quick=options.quick)
+    without = [trees.ablation(name, legal[name]) for name in features or legal]
+    result = measure(tests, [peers.ours(library), *without], options, asked, console, library)
+    return 0 if result.complete else 130

@@ -1,0 +1,106 @@
+"""Who runs when: all allocators within each repetition of a test, in an order that rotates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hakmem_bench import runner
+from hakmem_bench.model import Counts, Peer, Result, Sample, Test, TestResult
+
+# A run is repeated if something else kept more than this share of one processor busy meanwhile, for more than a few
+# of the clock's ticks, unless that is so every time.
+_FOREIGN_SHARE = 0.25
+_FOREIGN_SECONDS = 0.06
+_ATTEMPTS = 3
+
+
+class Progress(Protocol):
+    """Who is told what happens."""
+
+    def step(self, what: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    tests: Sequence[Test]
+    peers: Sequence[Peer]
+    repetitions: int
+    quick: bool
+    counts: Callable[[Sequence[Peer], Progress], list[Counts]] | None = None
+    """Counts under valgrind, if they are wanted."""
+    system_calls: bool = False
+
+    @property
+    def steps(self) -> int:
+        present = sum(not peer.missing for peer in self.peers)
+        return len(self.tests) * present * (self.repetitions + self.system_calls)
+
+
+def _disturbed(sample: Sample) -> bool:
+    return sample.foreign > _FOREIGN_SHARE and sample.foreign * sample.wall > _FOREIGN_SECONDS
+
+
+def _run_undisturbed(test: Test, peer: Peer, result: TestResult, *, quick: bool) -> Sample:
+    """The least disturbed of the attempts."""
+    best = runner.run(test, peer, quick=quick)
+    for _ in range(_ATTEMPTS - 1):
+        if not _disturbed(best):
+            break
+        result.disturbed += 1
+        again = runner.run(test, peer, quick=quick)
+        if again.foreign < best.foreign:
+            best = again
+    return best
+
+
+def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) -> None:
+    peers = [peer for peer in plan.peers if not peer.missing]
+    broken: set[str] = set()
+    for repetition in range(plan.repetitions):
+        first = repetition % len(peers)
+        for peer in peers[first:] + peers[:first]:
+            progress.step(f"{test.name}, {repetition + 1} of {plan.repetitions}: {peer.name}")
+            samples = result.samples.setdefault(peer.name, [])
+            if peer.name in broken:
+                samples.append(samples[-1])
+                continue
+            sample = _run_undisturbed(test, peer, result, quick=plan.quick)
+            samples.append(sample)
+            # Who does not come back once is not waited for again.
+            if sample.status.startswith("no end"):
+                broken.add(peer.name)
+    if plan.system_calls:
+        for peer in peers:
+            progress.step(f"{test.name}, system calls: {peer.name}")
+            if peer.name not in broken:
+                result.system_calls[peer.name] = runner.system_calls(test, peer)
+
+
+def _drop_incomplete(result: TestResult) -> None:
+    """Interrupted: keeps the repetitions that all peers have had."""
+    least = min((len(samples) for samples in result.samples.values()), default=0)
+    for samples in result.samples.values():
+        del samples[least:]
+
+
+def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result], None]) -> None:
+    """Fills the result. It is given to `keep` after each test, and when the user interrupts."""
+    try:
+        for test in plan.tests:
+            runner.prepare(test)
+            words = list(test.quick if plan.quick and test.quick else test.command)
+            mine = TestResult(test.name, test.group, test.what, words, test.threads, test.memory_only)
+            result.tests.append(mine)
+            _run_test(plan, test, mine, progress)
+            keep(result)
+        if plan.counts is not None:
+            result.counts = plan.counts(plan.peers, progress)
+    except KeyboardInterrupt:
+        result.complete = False
+        if result.tests:
+            _drop_incomplete(result.tests[-1])
+            if not any(result.tests[-1].samples.values()):
+                result.tests.pop()
+    keep(result)

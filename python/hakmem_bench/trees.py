@@ -14,7 +14,7 @@ from hakmem_cli import build
 TREES = ROOT / "build" / "lab" / "trees"
 ABLATIONS = ROOT / "bench" / "ablations"
 
-_SOURCES = ("src", "include", "cmake", "CMakeLists.txt", "CMakePresets.json")
+_SOURCES = ("src", "include", "cmake", "bench", "CMakeLists.txt", "CMakePresets.json")
 
 
 def _fresh(name: str) -> Path:
@@ -62,6 +62,13 @@ def what_is_lost(patch: Path) -> str:
     return patch.read_text().partition("\n")[0]
 
 
+def apply(patch: Path, tree: Path) -> None:
+    command = ["patch", "--strip=1", "--forward", "--batch", "--silent", "--no-backup-if-mismatch", "--reject-file=-"]
+    done = subprocess.run([*command, "--input", str(patch)], cwd=tree, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CannotError(f"{patch.relative_to(ROOT)} does not apply: {' '.join((done.stdout + done.stderr).split())}")
+
+
 def ablation(name: str, patch: Path) -> Peer:
     """The working tree's library without that feature."""
     tree = _fresh(f"without-{name}")
@@ -71,8 +78,5 @@ def ablation(name: str, patch: Path) -> Peer:
             shutil.copytree(path, tree / source)
         else:
             shutil.copy2(path, tree / source)
-    command = ["patch", "--strip=1", "--forward", "--batch", "--silent", "--no-backup-if-mismatch"]
-    done = subprocess.run([*command, "--input", str(patch)], cwd=tree, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise CannotError(f"{patch.relative_to(ROOT)} does not apply: {' '.join((done.stdout + done.stderr).split())}")
+    apply(patch, tree)
     return Peer(f"without {name}", "working tree", what_is_lost(patch), str(build.build_tree(tree)))

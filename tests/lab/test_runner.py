@@ -1,0 +1,86 @@
+"""One run: what is measured, and each way in which it can fail."""
+
+from __future__ import annotations
+
+import os
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from hakmem_bench import runner
+from hakmem_bench.model import Peer, Sample, Test
+
+PLAIN = Peer("glibc", "", "")
+
+
+def shell(script: str, **more: object) -> Test:
+    return Test("a-test", "group", "a shell's script", ("/bin/sh", "-c", script), **more)  # type: ignore[arg-type]
+
+
+def run(script: str, peer: Peer = PLAIN, **more: object) -> Sample:
+    return runner.run(shell(script, **more), peer, quick=False)
+
+
+class Run(unittest.TestCase):
+    def test_wall_time_and_what_was_used(self) -> None:
+        sample = run("sleep 0.2; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done")
+        self.assertEqual(sample.status, "ok")
+        self.assertGreater(sample.wall, 0.2)
+        self.assertEqual(sample.seconds, sample.wall)
+        self.assertTrue(0 < sample.user + sample.system < sample.wall)
+        self.assertTrue(200 < sample.peak_kib < 100_000)
+        self.assertGreater(sample.minor_faults, 10)
+
+    def test_peak_is_the_programs_not_ours(self) -> None:
+        ours = bytearray(256 << 20)
+        self.assertLess(run("exit 0").peak_kib, 16 << 10)
+        self.assertEqual(len(ours), 256 << 20)
+
+    def test_operations_count_where_they_are_told(self) -> None:
+        sample = run("echo 'Throughput = 4000000 operations per second (1.000 s)'")
+        self.assertEqual(sample.seconds, 0.25)
+
+    def test_a_driver_may_tell_a_servers_figures(self) -> None:
+        sample = run("""echo 'Sample = {"seconds": 1.5, "peak_kib": 77}'; echo 'Extra = {"curve": [[0, 1]]}'""")
+        self.assertEqual((sample.seconds, sample.peak_kib, sample.extra), (1.5, 77, {"curve": [[0, 1]]}))
+
+    def test_failures_are_results(self) -> None:
+        self.assertEqual(run("echo first >&2; echo the reason >&2; exit 3").status, "exit 3: the reason")
+        self.assertEqual(run("kill -SEGV $$").status, "signal 11")
+        self.assertEqual(run("sleep 60", seconds=1).status, "no end after 1 s")
+        absent = Test("absent", "group", "a program that is not there", ("/no/such",))
+        self.assertRegex(runner.run(absent, PLAIN, quick=False).status, r"\Aexit 127: .*/no/such")
+
+    def test_what_it_leaves_running_is_ended(self) -> None:
+        sample = run("sleep 60 & echo \"Extra = {\\\"child\\\": $!}\"")
+        state = Path(f"/proc/{sample.extra['child']}/stat")
+        # Gone, or waiting to be reaped by whoever reaps orphans here.
+        self.assertTrue(not state.exists() or state.read_text().rpartition(") ")[2].startswith("Z"))
+
+    def test_the_environment_is_the_peers(self) -> None:
+        tell = """echo "Extra = {\\"told\\": \\"$A $HAKMEM_MODE $LD_PRELOAD\\"}" """
+        with mock.patch.dict(os.environ, {"HAKMEM_MODE": "fast", "LD_PRELOAD": "", "A": "ours"}):
+            self.assertEqual(run(tell, Peer("p", "", "", environment={"A": "theirs"})).extra["told"], "theirs  ")
+
+    def test_a_driver_gets_it_to_hand_on(self) -> None:
+        tell = """test -z "$LD_PRELOAD" && echo "Extra = $HAK_BENCH_ENVIRONMENT" """
+        peer = Peer("p", "", "", library="/some/library.so", environment={"A": "B"})
+        self.assertEqual(run(tell, peer, preloads_itself=True).extra, {"A": "B", "LD_PRELOAD": "/some/library.so"})
+
+    def test_data_is_made_anew(self) -> None:
+        def setup(directory: os.PathLike[str]) -> None:
+            with open(os.path.join(directory, "input"), "x") as file:
+                file.write("content")
+
+        test = Test("its-data", "g", "w", ("/bin/sh", "-c", "grep -q content {data}/input"), setup=setup)
+        for _ in range(2):
+            runner.prepare(test)
+            self.assertEqual(runner.run(test, PLAIN, quick=False).status, "ok")
+
+    def test_system_calls_are_counted(self) -> None:
+        calls = runner.system_calls(shell("exit 0"), PLAIN)
+        self.assertEqual(calls.get("execve", 0) if calls else 1, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

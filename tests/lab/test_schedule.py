@@ -1,0 +1,102 @@
+"""The order of runs, repeated ones, and what is kept."""
+
+from __future__ import annotations
+
+import unittest
+from unittest import mock
+
+from hakmem_bench import runner, schedule
+from hakmem_bench.model import Peer, Result, Sample, Test
+
+PEERS = [Peer(name, "", "") for name in ("hakmem", "glibc", "other")]
+
+
+class Said:
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def step(self, what: str) -> None:
+        self.steps.append(what)
+
+
+class Schedule(unittest.TestCase):
+    def setUp(self) -> None:
+        self.runs: list[str] = []
+        self.kept = 0
+
+    def run_plan(self, answers: object, repetitions: int = 3, tests: int = 1, **more: object) -> Result:
+        """`answers` is called with the peer's name and the number of the run."""
+
+        def run(test: Test, peer: Peer, *, quick: bool) -> Sample:
+            self.runs.append(peer.name)
+            return answers(peer.name, len(self.runs))  # type: ignore[operator,no-any-return]
+
+        def keep(result: Result) -> None:
+            self.kept += 1
+
+        result = Result({}, PEERS)
+        chosen = [Test(f"test-{number}", "group", "", ("x",)) for number in range(tests)]
+        plan = schedule.Plan(chosen, more.pop("peers", PEERS), repetitions, False)  # type: ignore[arg-type]
+        with mock.patch.object(runner, "run", run):
+            schedule.run(plan, result, Said(), keep)
+        return result
+
+    def test_all_peers_in_each_repetition_in_an_order_that_rotates(self) -> None:
+        self.run_plan(lambda name, number: Sample("ok", seconds=1))
+        self.assertEqual(self.runs[:3], ["hakmem", "glibc", "other"])
+        self.assertEqual(self.runs[3:6], ["glibc", "other", "hakmem"])
+        self.assertEqual(self.runs[6:], ["other", "hakmem", "glibc"])
+
+    def test_pairs_stand_at_the_same_place(self) -> None:
+        result = self.run_plan(lambda name, number: Sample("ok", seconds=(number - 1) // 3))
+        for samples in result.tests[0].samples.values():
+            self.assertEqual([sample.seconds for sample in samples], [0, 1, 2])
+
+    def test_a_disturbed_run_is_repeated_and_the_quietest_kept(self) -> None:
+        foreign = iter([0.9, 0.5, 0.7])
+        result = self.run_plan(
+            lambda name, number: Sample("ok", wall=1, foreign=next(foreign) if name == "glibc" else 0), repetitions=1
+        )
+        self.assertEqual(result.tests[0].disturbed, 2)
+        self.assertEqual(result.tests[0].samples["glibc"][0].foreign, 0.5)
+        self.assertEqual(self.runs, ["hakmem", "glibc", "glibc", "glibc", "other"])
+
+    def test_ticks_of_the_clock_are_no_disturbance(self) -> None:
+        result = self.run_plan(lambda name, number: Sample("ok", wall=0.02, foreign=1.0))
+        self.assertEqual(result.tests[0].disturbed, 0)
+
+    def test_who_does_not_come_back_is_not_waited_for_again(self) -> None:
+        result = self.run_plan(lambda name, number: Sample("no end after 1 s" if name == "other" else "ok"))
+        self.assertEqual(self.runs.count("other"), 1)
+        self.assertEqual([sample.good for sample in result.tests[0].samples["other"]], [False] * 3)
+
+    def test_a_crash_is_tried_again(self) -> None:
+        self.run_plan(lambda name, number: Sample("signal 11" if name == "other" else "ok"))
+        self.assertEqual(self.runs.count("other"), 3)
+
+    def test_a_missing_peer_is_not_run(self) -> None:
+        peers = [*PEERS, Peer("absent", "", "", missing="not to be had")]
+        result = self.run_plan(lambda name, number: Sample("ok"), peers=peers)
+        self.assertNotIn("absent", result.tests[0].samples)
+
+    def test_interrupted_keeps_what_is_complete(self) -> None:
+        def answer(name: str, number: int) -> Sample:
+            if number == 9 + 5:
+                raise KeyboardInterrupt
+            return Sample("ok", seconds=number)
+
+        result = self.run_plan(answer, tests=2)
+        self.assertFalse(result.complete)
+        self.assertEqual([len(samples) for samples in result.tests[0].samples.values()], [3, 3, 3])
+        self.assertEqual([len(samples) for samples in result.tests[1].samples.values()], [1, 1, 1])
+        self.assertEqual(self.kept, 2)
+
+    def test_interrupted_before_anything_leaves_no_test(self) -> None:
+        def answer(name: str, number: int) -> Sample:
+            raise KeyboardInterrupt
+
+        self.assertEqual(self.run_plan(answer).tests, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

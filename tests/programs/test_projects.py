@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
+from crates import Crate, fetch, vendor
 from programs import ProgramTest, environment
 
 MANIFEST = """
@@ -17,14 +17,14 @@ name = "sources"
 version = "0.1.0"
 edition = "2021"
 [dependencies]
-libsqlite3-sys = { version = "=0.30.1", features = ["bundled"] }
-zstd-sys = "=2.0.13"
-harfbuzz-sys = { version = "=0.6.1", features = ["bundled"] }
 serde_json = "=1.0.128"
-regex = "=1.10.6"
+regex = "=1.8.4"
 """
 
-VENDORED = '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "vendor"\n'
+SQLITE = Crate("libsqlite3-sys", "0.30.1", "2e99fb7a497b1e3339bc746195567ed8d3e24945ecd636e3619d20b9de9e9149")
+ZSTANDARD = Crate("zstd-sys", "2.0.13+zstd.1.5.6", "38ff0f21cfee8f97d94cef41359e0c89aa6113028ab0291aa8ca0038995a95aa")
+HARFBUZZ = Crate("harfbuzz-sys", "0.6.1", "eb86e2fef3ba40cebffb8fa2cba811f06aa5c5fd296a4e469473e5398d166594")
+RIPGREP = Crate("ripgrep", "13.0.0", "f37c9d2c2bc7e00bd2653e13771397b94e452583da9b9494eabef627618d64bf")
 
 PROGRAM = r"""
 use std::{collections::BTreeMap, sync::mpsc, thread};
@@ -49,23 +49,10 @@ fn main() {
 
 
 class Project(ProgramTest):
-    """Has the crates' sources, fetched once for all tests of a run."""
+    """Has sources from crates.io."""
 
     packages = ("gcc", "g++", "clang", "make", "lld", "binutils")
-    home: Path
     seconds = 900
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.home = Path(tempfile.mkdtemp(prefix="hakmem-crates-"))
-        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
-        (cls.home / "src").mkdir()
-        (cls.home / "Cargo.toml").write_text(MANIFEST)
-        (cls.home / "src" / "main.rs").write_text(PROGRAM)
-        fetch = ["cargo", "vendor", "--quiet", "vendor"]
-        done = subprocess.run(fetch, cwd=cls.home, env=environment(False), capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            raise AssertionError(f"cargo vendor: {done.stderr[-1000:]}")
 
     def compare_build(self, script: str, *, served: str) -> None:
         """Builds in an empty directory of the same name, both ways; the script ends with digests of what it made."""
@@ -74,14 +61,15 @@ class Project(ProgramTest):
         result = self.compare(command, served=served, seconds=self.seconds / 2)
         self.assertEqual(result.status, 0, (result.stdout + result.stderr)[-2000:])
 
-    def sources(self, pattern: str) -> list[str]:
-        found = sorted(str(path) for path in self.home.glob(f"vendor/{pattern}"))
+    def sources(self, crate: Crate, pattern: str) -> list[str]:
+        home = fetch(crate, self.directory)
+        found = sorted(str(path) for path in home.glob(pattern))
         self.assertGreater(len(found), 0, pattern)
         return found
 
     def make_zstd(self, compiler: str, linker: str) -> str:
         """A Makefile of one rule per source, and a shared library from all."""
-        sources = self.sources("zstd-sys/zstd/lib/*/*.c")
+        sources = self.sources(ZSTANDARD, "zstd/lib/*/*.c")
         rules = [f"all: libzstd.so\nlibzstd.so: {' '.join(f'{n}.o' for n in range(len(sources)))}"]
         rules.append(f"\t{compiler} -shared -fuse-ld={linker} -Wl,--build-id=sha1 -o $@ $^")
         for number, source in enumerate(sources):
@@ -97,12 +85,12 @@ class GccProjects(Project):
 
     def test_sqlite(self) -> None:
         """gcc -O2 on SQLite in one file of 9 MB, the object file compared"""
-        (source,) = self.sources("libsqlite3-sys/sqlite3/sqlite3.c")
+        (source,) = self.sources(SQLITE, "sqlite3/sqlite3.c")
         self.compare_build(f"gcc -O2 -g -c {source} -o o.o; sha256sum o.o", served="cc1")
 
     def test_harfbuzz(self) -> None:
         """g++ -O1 on HarfBuzz in one file of templates, the object file compared"""
-        (source,) = self.sources("harfbuzz-sys/harfbuzz/src/harfbuzz.cc")
+        (source,) = self.sources(HARFBUZZ, "harfbuzz/src/harfbuzz.cc")
         self.compare_build(f"g++ -std=c++17 -O1 -c {source} -o o.o; sha256sum o.o", served="cc1plus")
 
     def test_zstd(self) -> None:
@@ -115,7 +103,7 @@ class GccProjects(Project):
 
     def test_link_time_optimisation(self) -> None:
         """gcc -flto on Zstandard, the library compared"""
-        sources = " ".join(self.sources("zstd-sys/zstd/lib/*/*.c"))
+        sources = " ".join(self.sources(ZSTANDARD, "zstd/lib/*/*.c"))
         script = f"gcc -O1 -flto=2 -fPIC -shared -DZSTD_DISABLE_ASM -frandom-seed=1 {sources} -o l.so; sha256sum l.so"
         self.compare_build(script, served="lto1-ltrans")
 
@@ -126,7 +114,7 @@ class ClangProjects(Project):
 
     def test_sqlite(self) -> None:
         """clang -O2 on SQLite in one file of 9 MB, the object file compared"""
-        (source,) = self.sources("libsqlite3-sys/sqlite3/sqlite3.c")
+        (source,) = self.sources(SQLITE, "sqlite3/sqlite3.c")
         self.compare_build(f"clang -O2 -g -c {source} -o o.o; sha256sum o.o", served="clang")
 
     def test_zstd(self) -> None:
@@ -145,33 +133,19 @@ class Rust(Project):
 
     def test_build(self) -> None:
         """cargo build --release of a program with serde_json and regex; the program compared and run on 8 threads"""
-        (self.home / ".cargo").mkdir(exist_ok=True)
-        (self.home / ".cargo" / "config.toml").write_text(VENDORED)
-        lines = [line for line in MANIFEST.splitlines() if "-sys" not in line]
         place = self.directory / "project"
-        shutil.copytree(self.home, place, symlinks=True)
-        (place / "Cargo.toml").write_text("\n".join(lines) + "\n")
-        (place / "Cargo.lock").unlink()
-        script = f"cd {place}; rm -rf target; cargo build --release --offline --quiet; target/release/sources"
+        (place / "src").mkdir(parents=True)
+        (place / "src" / "main.rs").write_text(PROGRAM)
+        (place / "Cargo.toml").write_text(MANIFEST)
+        shutil.copy(Path(__file__).with_name("sources.lock"), place / "Cargo.lock")
+        vendor(place)
+        script = f"cd {place}; rm -rf target; cargo build --release --offline --locked --quiet; target/release/sources"
         self.compare_build(f"{script}; sha256sum target/release/sources", served="rustc")
 
     def test_ripgrep(self) -> None:
-        """cargo build --release of ripgrep 14; the program compared, and its search of the crates' sources on 8 threads"""
-        first = self.directory / "first"
-        (first / "src").mkdir(parents=True)
-        (first / "src" / "main.rs").write_text("fn main() {}\n")
-        manifest = (
-            '[package]\nname = "first"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\nripgrep = "=14.1.1"\n'
-        )
-        (first / "Cargo.toml").write_text(manifest)
-        place = self.directory / "ripgrep"
-        fetch = ["cargo", "vendor", "--quiet", "vendor"]
-        subprocess.run(fetch, cwd=first, env=environment(False), capture_output=True, check=True, timeout=300)
-        shutil.copytree(first / "vendor" / "ripgrep", place)
-        fetch.append("--locked")  # by its own list of versions now, with what its tests need
-        subprocess.run(fetch, cwd=place, env=environment(False), capture_output=True, check=True, timeout=300)
-        (place / ".cargo").mkdir(exist_ok=True)
-        (place / ".cargo" / "config.toml").write_text(VENDORED)
+        """cargo build --release of ripgrep 13; the program compared, and its search of the crates' sources on 8 threads"""
+        place = fetch(RIPGREP, self.directory)
+        vendor(place)
         search = "target/release/rg --threads 8 --sort none -uu -n -i 'alloc|free.*ptr' vendor | sort | sha256sum"
         script = f"cd {place}; rm -rf target; cargo build --release --offline --locked --quiet; {search}"
         self.compare_build(f"{script}; sha256sum target/release/rg", served="rustc")

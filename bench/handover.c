@@ -1,9 +1,10 @@
 /*
  * handover KIND COUNT SEED [--threads N]
  *
- * Blocks that one thread allocates and another frees. They travel in batches of 128 through mailboxes that hold 16;
- * a thread with a full or an empty mailbox sleeps. Sizes are 16 to 4096 bytes, each doubling as likely as any
- * other. The first and last byte are written by the one thread and checked by the other. KIND is
+ * Blocks that one thread allocates and another frees. They travel in batches of 256 through mailboxes that hold 16.
+ * A thread with a full or an empty mailbox sleeps until it is half empty or half full (in a ring: no longer empty),
+ * so that sleeping and waking are a small part of what is measured. Sizes are 16 to 4096 bytes, each doubling as
+ * likely as any other. The first and last byte are written by the one thread and checked by the other. KIND is
  *
  *   oneway     one thread allocates, one frees
  *   ring       N threads (default 4): each frees what its left neighbour sent and allocates as much for the right
@@ -13,7 +14,7 @@
  */
 #include "workload.h"
 
-enum { BATCH = 128, DEPTH = 16, AHEAD = DEPTH / 2, LEAST = 16, MOST = 4096 };
+enum { BATCH = 256, DEPTH = 16, HALF = DEPTH / 2, LEAST = 16, MOST = 4096 };
 
 struct batch {
     struct block block[BATCH];
@@ -23,6 +24,8 @@ struct mailbox {
     pthread_mutex_t lock;
     pthread_cond_t filled;
     pthread_cond_t emptied;
+    uint64_t enough; /* batches that wake the receiver */
+    uint64_t last;   /* batches that are ever sent */
     uint64_t sent;
     uint64_t received;
     struct batch batch[DEPTH]; /* those from `received` to `sent`, modulo DEPTH */
@@ -42,7 +45,8 @@ static void mailbox_send(struct mailbox *mailbox, const struct batch *batch)
     while (mailbox->sent - mailbox->received == DEPTH)
         pthread_cond_wait(&mailbox->emptied, &mailbox->lock);
     mailbox->batch[mailbox->sent++ % DEPTH] = *batch;
-    pthread_cond_signal(&mailbox->filled);
+    if (mailbox->sent - mailbox->received == mailbox->enough || mailbox->sent == mailbox->last)
+        pthread_cond_signal(&mailbox->filled);
     pthread_mutex_unlock(&mailbox->lock);
 }
 
@@ -52,7 +56,8 @@ static void mailbox_receive(struct mailbox *mailbox, struct batch *batch)
     while (mailbox->sent == mailbox->received)
         pthread_cond_wait(&mailbox->filled, &mailbox->lock);
     *batch = mailbox->batch[mailbox->received++ % DEPTH];
-    pthread_cond_signal(&mailbox->emptied);
+    if (mailbox->sent - mailbox->received == HALF)
+        pthread_cond_broadcast(&mailbox->emptied);
     pthread_mutex_unlock(&mailbox->lock);
 }
 
@@ -88,11 +93,12 @@ static void *consume(void *argument)
     return NULL;
 }
 
-/* Each thread is AHEAD batches ahead of its left neighbour's, so a ring can never stand still with all boxes full. */
+/* There are never more than HALF batches for each mailbox of the ring, so one at least is not above that, and its
+ * sender awake or waiting for a batch; nor are all empty. So the ring cannot stand still. */
 static void *pass_on(void *argument)
 {
     struct worker *worker = argument;
-    uint64_t ahead = worker->batches < AHEAD ? worker->batches : AHEAD;
+    uint64_t ahead = worker->batches < HALF ? worker->batches : HALF;
     for (uint64_t i = 0; i < ahead; i++)
         send_new(worker);
     for (uint64_t i = ahead; i < worker->batches; i++) {
@@ -133,6 +139,8 @@ int main(int count, char **words)
         pthread_mutex_init(&mailboxes[i].lock, NULL);
         pthread_cond_init(&mailboxes[i].filled, NULL);
         pthread_cond_init(&mailboxes[i].emptied, NULL);
+        mailboxes[i].enough = ring ? 1 : HALF;
+        mailboxes[i].last = ring ? batches : batches * producers;
         workers[i] = (struct worker){
             .state = workload_seed(seed, i),
             .batches = batches,

@@ -16,6 +16,8 @@ import zlib
 
 PAIRS = 2
 KEPT = 300
+FACTOR = 7**500
+MASK = (1 << 8000) - 1
 
 
 def pattern(source: random.Random) -> bytes:
@@ -54,11 +56,11 @@ def consume(incoming: queue.Queue[tuple[int, bytes] | None], answers: list[int])
 
 
 def long_integers(count: int) -> int:
-    """Numbers of some kilobytes, multiplied and cut."""
+    """Numbers of a kilobyte, multiplied and cut."""
     value = 3**4000
     for i in range(count):
-        value = (value * value + i) >> value.bit_length()
-        value = ((value << 5000) ^ value) >> 5000 | 1
+        value = (value * value + i) & MASK
+        value = (value * FACTOR ^ (value << 3000)) & MASK
     return value % 1000003
 
 

@@ -20,7 +20,8 @@ class Event:
         self.number = number
         self.kind = kind
         self.previous = previous
-        self.attributes = {"id": number, "label": f"{kind}-{number:06d}", "tags": [kind, str(number % 97)]}
+        self.tags = [kind, str(number % 97)]
+        self.attributes = {"label": f"{kind}-{number:06d}", "size": str(number * 7919)}
 
 
 class Point:
@@ -51,7 +52,7 @@ def totals(accounts: list[list[Event]]) -> dict[str, int]:
     result: dict[str, int] = {}
     for history in accounts:
         for event in history:
-            tag = "/".join((*event.attributes["tags"], event.kind.upper()))
+            tag = "/".join([*event.tags, event.kind.upper(), event.attributes["label"][-1]])
             result[tag] = result.get(tag, 0) + 1
     return result
 

@@ -22,7 +22,7 @@ def record(source: random.Random, number: int) -> dict[str, Any]:
         "id": number,
         "name": f"{source.choice(WORDS)} {source.choice(WORDS)}",
         "scores": [source.random() for _ in range(source.randrange(2, 12))],
-        "nested": {word: {"count": source.randrange(1000), "note": word * source.randrange(1, 9)} for word in WORDS[:5]},
+        "nested": {w: {"count": source.randrange(1000), "note": w * source.randrange(1, 9)} for w in WORDS[:5]},
         "text": " ".join(source.choices(WORDS, k=source.randrange(10, 120))),
     }
 

@@ -41,17 +41,18 @@ def sql(rows: int) -> Iterator[str]:
     yield "CREATE INDEX purchase_customer ON purchase (customer, amount);"
     for number in range(rows):
         note = "n" * source.randrange(60)
-        yield (
-            f"INSERT INTO purchase VALUES ({number}, {source.randrange(customers)}, {source.randrange(5000)}, '{note}');"
-        )
+        values = f"{number}, {source.randrange(customers)}, {source.randrange(5000)}, '{note}'"
+        yield f"INSERT INTO purchase VALUES ({values});"
     yield "COMMIT;"
     yield "CREATE INDEX purchase_note ON purchase (note, id);"
-    yield "CREATE TABLE summary AS SELECT city, count(*) AS many, sum(amount) AS total, group_concat(substr(note, 1, 3))"
-    yield "  AS notes FROM purchase JOIN customer ON customer.id = purchase.customer GROUP BY city ORDER BY total DESC;"
+    yield "CREATE TABLE summary AS SELECT city, count(*) AS many, sum(amount) AS total,"
+    yield "  group_concat(substr(note, 1, 3)) AS notes"
+    yield "  FROM purchase JOIN customer ON customer.id = purchase.customer GROUP BY city ORDER BY total DESC;"
     for number in range(rows // 50):
         yield f"UPDATE purchase SET note = note || hex({number}) WHERE customer = {source.randrange(customers)};"
         yield f"DELETE FROM purchase WHERE id = {source.randrange(rows)};"
-        yield f"INSERT OR REPLACE INTO customer VALUES ({source.randrange(customers)}, printf('%0100d', {number}), 'city0');"
+        values = f"{source.randrange(customers)}, printf('%0100d', {number}), 'city0'"
+        yield f"INSERT OR REPLACE INTO customer VALUES ({values});"
     # With -bail, a row against the constraint is a failure of the program.
     yield f"CREATE TABLE found (many INTEGER CHECK (many = {rows}));"
     yield "INSERT INTO found SELECT sum(many) FROM summary;"
@@ -65,7 +66,8 @@ def c_source(functions: int) -> Iterator[str]:
     source = random.Random(SEED)
     yield "struct item { int kind; unsigned long value; struct item *next; double weight[4]; };"
     for number in range(functions):
-        yield f"static unsigned long table_{number}[16] = {{ {', '.join(str(source.getrandbits(30)) for _ in range(16))} }};"
+        values = ", ".join(str(source.getrandbits(30)) for _ in range(16))
+        yield f"static unsigned long table_{number}[16] = {{ {values} }};"
         yield f"unsigned long work_{number}(struct item *first, unsigned long limit)"
         yield "{"
         yield f"  unsigned long sum = {source.randrange(1000)}ul;"
@@ -125,7 +127,8 @@ def smt(stores: int) -> Iterator[str]:
     for name, numbers in (("forwards", range(stores)), ("mixed", order)):
         text = "memory"
         for number in numbers:
-            text = f"(store {text} place{number} (bvadd (bvmul byte{number} byte{(number + 1) % stores}) #x0{number % 10}))"
+            value = f"(bvadd (bvmul byte{number} byte{(number + 1) % stores}) #x0{number % 10})"
+            text = f"(store {text} place{number} {value})"
         yield f"(define-fun {name} () (Array (_ BitVec 16) (_ BitVec 8)) {text})"
     yield "(declare-const any (_ BitVec 16))"
     yield "(assert (not (= (select forwards any) (select mixed any))))"

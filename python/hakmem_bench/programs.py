@@ -27,8 +27,8 @@ TESTS: tuple[Test, ...] = (
         "redis",
         GROUP,
         "redis-benchmark -P 16, ten commands, against redis-server; the server's memory",
-        (*REDIS, "80000"),
-        quick=(*REDIS, "15000"),
+        (*REDIS, "50000"),
+        quick=(*REDIS, "10000"),
         preloads_itself=True,
         packages=("redis-server", "redis-tools"),
     ),
@@ -38,7 +38,7 @@ TESTS: tuple[Test, ...] = (
         "CPython with PYTHONMALLOC=malloc: objects, dictionaries, lists, strings, cycles",
         (*PYTHON_ON_MALLOC, script("objects.py"), "12"),
         quick=(*PYTHON_ON_MALLOC, script("objects.py"), "4"),
-        packages=("python3-minimal",),
+        packages=("python3",),
     ),
     Test(
         "cpython-text",
@@ -83,7 +83,7 @@ TESTS: tuple[Test, ...] = (
         "gcc-cxx",
         GROUP,
         "g++ -O1 -c of a C++ file full of templates: maps, variants, regular expressions",
-        ("/usr/bin/g++", "-std=c++17", "-O1", "-DINSTANCES=3", "-c", script("templates.cpp"), "-o", "out.o"),
+        ("/usr/bin/g++", "-std=c++17", "-O1", "-DINSTANCES=2", "-c", script("templates.cpp"), "-o", "out.o"),
         packages=("g++",),
     ),
     Test(

@@ -94,7 +94,7 @@ class Suite(unittest.TestCase):
 
     def test_missing_programs(self) -> None:
         absent = replace(TESTS[0], name="absent", command=("/nonexistent/program",), preloads_itself=False)
-        present = replace(TESTS[0], name="present", command=("/usr/bin/env",), preloads_itself=False)
+        present = replace(TESTS[0], name="present", command=("/usr/bin/true",), preloads_itself=False)
         with mock.patch("shutil.which", lambda name: None if "nonexistent" in name else name):
             found = missing_programs([absent, present])
         self.assertEqual(list(found), ["absent"])

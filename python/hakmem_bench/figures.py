@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hakmem_bench import stats
@@ -79,8 +80,12 @@ class Figures:
 
     def typical(self, test: TestResult, allocator: str, value: str) -> str:
         """The median, or what happened instead."""
-        number = stats.typical(test, allocator, value)
-        return amount(number, value) if number is not None else what_happened(test, allocator)
+        return self.typical_of(test, allocator, value, lambda number: amount(number, value))
+
+    def typical_of(self, test: TestResult, allocator: str, field: str, write: Callable[[float], str]) -> str:
+        """The same for any field of a sample."""
+        number = stats.typical(test, allocator, field)
+        return write(number) if number is not None else what_happened(test, allocator)
 
 
 def what_happened(test: TestResult, allocator: str) -> str:
@@ -96,16 +101,24 @@ def failures(result: Result) -> list[str]:
     """One line each: what crashed, did not end, or could not be had."""
     lines = [f"{peer.name}: missing: {peer.missing}" for peer in result.peers if peer.missing]
     for test in result.tests:
-        for allocator, samples in test.samples.items():
-            statuses = Counter(sample.status for sample in samples if not sample.good)
-            lines += [
-                f"{test.name}: {allocator}: {status} ({count} of {len(samples)} runs)"
-                for status, count in statuses.items()
-            ]
+        lines += _failures_of(test)
     for count in result.counts:
         if count.status != "ok":
             lines.append(f"{count.test}, counted: {count.peer}: {count.status}")
     return lines
+
+
+def _failures_of(test: TestResult) -> list[str]:
+    """Allocators to which the same happened as often share a line."""
+    alike: dict[tuple[str, int, int], list[str]] = {}
+    for allocator, samples in test.samples.items():
+        for status, count in Counter(sample.status for sample in samples if not sample.good).items():
+            alike.setdefault((status, count, len(samples)), []).append(allocator)
+    return [
+        f"{test.name}: {'every allocator' if 1 < len(names) == len(test.samples) else ', '.join(names)}: {status} "
+        f"({count} of {total} runs)"
+        for (status, count, total), names in alike.items()
+    ]
 
 
 def curve(test: TestResult, allocator: str) -> list[tuple[float, float]]:

@@ -18,6 +18,8 @@ from hakmem_bench.stats import Ratio, paired
 _COLOURS = {"better": "green", "worse": "red", "tie": ""}
 _UNBOUNDED = 100_000
 
+COUNTED = ("instructions", "loads", "stores", "branches", "mispredicted", "L1 misses", "LL misses")
+
 
 def print_result(result: Result, console: Console) -> None:
     """Everything: a table per group and value, the means, what failed, what was counted, where it comes from."""
@@ -130,10 +132,9 @@ def _counts(counts: list[Counts]) -> Iterator[Table]:
     for test in dict.fromkeys(count.test for count in counts):
         table = _table(f"{test}: counted under valgrind, per operation")
         table.add_column("allocator")
-        columns = ("instructions", "loads", "stores", "branches", "mispredicted", "L1 misses", "LL misses")
-        for heading in columns:
+        for heading in COUNTED:
             table.add_column(heading, justify="right")
-        for count in sorted((one for one in counts if one.test == test), key=_count_order):
+        for count in in_order(counts, test):
             if count.status != "ok":
                 table.add_row(count.peer, Text(count.status, "yellow"))
                 continue
@@ -147,8 +148,9 @@ def count_cells(count: Counts) -> list[str]:
     return [f"{number:.1f}" for number in numbers] + [f"{number:.4f}" for number in misses]
 
 
-def _count_order(count: Counts) -> tuple[bool, float]:
-    return count.status != "ok", count.instructions
+def in_order(counts: list[Counts], test: str) -> list[Counts]:
+    """Those of a test, the fewest instructions first and the failed last."""
+    return sorted((one for one in counts if one.test == test), key=lambda one: (one.status != "ok", one.instructions))
 
 
 def compare_results(a: Result, b: Result, console: Console) -> None:
@@ -237,7 +239,7 @@ def _lines(title: str, lines: list[str], style: str) -> Iterator[Text]:
 
 
 def _pairs_of(title: str, pairs: dict[str, str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold cyan", box=None, show_header=False, pad_edge=True)
+    table = Table(title=title, title_justify="left", title_style="bold cyan", box=None, show_header=False)
     for name, text in pairs.items():
         table.add_row(Text(name), Text(text))
     return table

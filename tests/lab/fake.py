@@ -114,7 +114,7 @@ def _sample(seconds: float, mib: float, chance: random.Random) -> Sample:
 
 
 def _fail(test: TestResult, peer: str, status: str, count: int) -> None:
-    for index in range(count):
+    for index in range(min(count, len(test.samples[peer]))):
         test.samples[peer][index] = Sample(status)
 
 

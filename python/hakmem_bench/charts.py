@@ -16,6 +16,7 @@ from hakmem_bench.stats import Ratio
 
 _MANTISSAS = (
     (1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9),
+    (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8),
     (1, 1.5, 2, 3, 5, 7),
     (1, 2, 5),
     (1,),
@@ -50,9 +51,9 @@ class Axis:
         return cls(min(all_values) / span**margin, max(all_values) * span**margin, most_ticks)
 
     def at(self, value: float) -> float:
-        """Where a value is, kept within a little of the axis."""
+        """Where a value is, or the end beyond which it is."""
         place = math.log(max(value, 1e-9) / self.low) / math.log(self.high / self.low)
-        return min(max(place, -0.1), 1.1)
+        return min(max(place, 0), 1)
 
     @property
     def ticks(self) -> list[float]:
@@ -121,6 +122,9 @@ class Scatter:
 _LETTER = 7.6
 _LINE = 15
 _DOT = 7
+_HINT = 210
+"""How wide the text in the corner is."""
+_ROUNDS = 4
 
 
 def scatter(figures: Figures, width: int, height: int) -> Scatter | None:
@@ -165,20 +169,23 @@ def _inverse(ratio: Ratio) -> str:
 
 def _place_labels(points: list[Point], frame: Box) -> None:
     """Each beside its dot, at the side where it covers least."""
-    taken = [Box(point.x - _DOT, point.y - _DOT, point.x + _DOT, point.y + _DOT) for point in points]
-    for point in points:
+    dots = [Box(point.x - _DOT, point.y - _DOT, point.x + _DOT, point.y + _DOT) for point in points]
+    corner = Box(frame.right - _HINT, frame.top, frame.right, frame.top + 2 * _LINE)
+    labels: dict[str, Box] = {}
+    # The first round knows nothing of the labels to come; the later ones do.
+    for point in points * _ROUNDS:
+        taken = [*dots, corner, *(box for name, box in labels.items() if name != point.name)]
         candidates = [_label_box(point, across, down) for across in (1, -1, 0) for down in (0, -1, 1) if across or down]
-        best, anchor = min(candidates, key=lambda one: _cost(one[0], taken, frame))
-        point.anchor = anchor
-        point.label_x = {"start": best.left, "end": best.right, "middle": (best.left + best.right) / 2}[anchor]
+        best, point.anchor = min(candidates, key=lambda one: _cost(one[0], taken, frame))
+        point.label_x = {"start": best.left, "end": best.right, "middle": (best.left + best.right) / 2}[point.anchor]
         point.label_y = best.bottom - 4
-        taken.append(best)
+        labels[point.name] = best
 
 
 def _label_box(point: Point, across: int, down: int) -> tuple[Box, str]:
     """The place of a label to the right (1), left (-1) or amid, and below (1), above (-1) or level."""
     width = len(point.name) * _LETTER
-    gap = _DOT + 2 if not down else 4
+    gap = (_DOT + 5 if point.ours else _DOT + 2) if not down else 4
     left = point.x + gap if across > 0 else point.x - gap - width if across < 0 else point.x - width / 2
     middle = point.y + down * (_LINE / 2 + (_DOT + 1 if not across else 6))
     box = Box(round(left, 1), round(middle - _LINE / 2, 1), round(left + width, 1), round(middle + _LINE / 2, 1))

@@ -183,12 +183,12 @@ def size(kib: float) -> str:
 def method(figures: Figures) -> list[str]:
     """How the figures came about, in five sentences."""
     pairs = figures.pairs()
-    counted = f" of {pairs[0]}" + (f" to {pairs[1]}" if pairs[1] != pairs[0] else "") if pairs else ""
+    counted = f" ({'–'.join(str(count) for count in dict.fromkeys(pairs))} here)" if pairs else ""
     return [
         "In each repetition every allocator runs the test once, in an order that changes, so that a machine that "
         "becomes slower or faster does so for all of them.",
         "A ratio is hakmem's value over the peer's in the same repetition, so below 1 hakmem is better; shown is the "
-        f"median{counted} such pairs with its bootstrap 95 % interval, and an interval that spans 1 is a tie.",
+        f"median over the repetitions{counted} with its bootstrap 95 % interval; an interval that spans 1 is a tie.",
         "Time is per million operations where the test counts operations and wall time otherwise; peak memory is the "
         "largest resident set of the program itself, or of one of its descendants.",
         "The mean over the tests is the geometric mean of their median ratios, over the tests in which both allocators "

@@ -110,13 +110,7 @@ class Ratios:
 
 
 def _ratios(figures: Figures, value: str) -> Ratios:
-    medians = [
-        ratio.median
-        for test in figures.tests(value)
-        for peer in figures.peers
-        if (ratio := figures.ratio(test, peer.name, value))
-    ]
-    axis = Axis.around(medians, 0.04, 7)
+    axis = Axis.around(_worth_showing(figures, value), 0.04, 7)
     groups = {}
     for group, tests in figures.groups(value).items():
         worst_first = sorted(tests, key=lambda test: -best[1].median if (best := figures.best(test, value)) else 0)
@@ -128,6 +122,19 @@ def _ratios(figures: Figures, value: str) -> Ratios:
         (_percent(axis, 1) - 100 * (axis.at(1) - axis.near[0]), 100 * (axis.near[1] - axis.near[0])),
         groups,
     )
+
+
+def _worth_showing(figures: Figures, value: str) -> list[float]:
+    """The ratios that must be within the chart: to the best peers, and all but the lowest twentieth. A few peers that
+    are many times slower would press the rest together."""
+    ratios = sorted(
+        ratio.median
+        for test in figures.tests(value)
+        for peer in figures.peers
+        if (ratio := figures.ratio(test, peer.name, value))
+    )
+    best = [found[1].median for test in figures.tests(value) if (found := figures.best(test, value))]
+    return ratios[len(ratios) // 20 :] + best
 
 
 def _lane(figures: Figures, test: TestResult, value: str, axis: Axis) -> Lane:
@@ -155,7 +162,8 @@ def _lane(figures: Figures, test: TestResult, value: str, axis: Axis) -> Lane:
 
 
 def _percent(axis: Axis, value: float) -> float:
-    return round(100 * axis.at(value), 2)
+    """At the ends a mark still shows."""
+    return round(min(max(100 * axis.at(value), 0.7), 99.3), 2)
 
 
 def _medians(figures: Figures, value: str) -> dict[str, Any]:
@@ -167,11 +175,11 @@ def _medians(figures: Figures, value: str) -> dict[str, Any]:
     return {"title": VALUES[value], "groups": groups}
 
 
-def _median(figures: Figures, test: TestResult, allocator: str, value: str) -> tuple[str, str, str]:
-    """The value, the ratio, and which of better, worse or tie."""
+def _median(figures: Figures, test: TestResult, allocator: str, value: str) -> tuple[str, str, str, str]:
+    """The value, the ratio, its interval, and which of better, worse or tie."""
     ratio = figures.ratio(test, allocator, value) if allocator != OURS else None
     absolute = figures.typical(test, allocator, value)
-    return (absolute, fig.full(ratio), fig.kind(ratio)) if ratio else (absolute, "", "")
+    return (absolute, fig.short(ratio), fig.bounds(ratio), fig.kind(ratio)) if ratio else (absolute, "", "", "")
 
 
 def _counts(result: Result) -> list[dict[str, Any]]:

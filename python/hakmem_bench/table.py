@@ -17,8 +17,10 @@ from hakmem_bench.stats import Ratio, paired
 
 _COLOURS = {"better": "green", "worse": "red", "tie": ""}
 _UNBOUNDED = 100_000
+_ROUNDING = 1e-6
+"""Sizes repeat exactly and have intervals without width: what is left of the arithmetic is no change."""
 
-COUNTED = ("instructions", "loads", "stores", "branches", "mispredicted", "L1 misses", "LL misses")
+COUNTED = ("instructions", "loads", "stores", "branches", "missed branches", "L1 misses", "LL misses")
 
 
 def print_result(result: Result, console: Console) -> None:
@@ -131,9 +133,9 @@ def _summary(figures: Figures) -> Table:
 def _counts(counts: list[Counts]) -> Iterator[Table]:
     for test in dict.fromkeys(count.test for count in counts):
         table = _table(f"{test}: counted under valgrind, per operation")
-        table.add_column("allocator")
+        table.add_column("allocator", overflow="fold")
         for heading in COUNTED:
-            table.add_column(heading, justify="right")
+            table.add_column(heading.replace(" ", "\n"), justify="right", overflow="fold")
         for count in in_order(counts, test):
             if count.status != "ok":
                 table.add_row(count.peer, Text(count.status, "yellow"))
@@ -198,9 +200,9 @@ def _print_changes(
 
 
 def _verdict(first: Ratio, second: Ratio) -> str:
-    if second.high < first.low:
+    if second.high < first.low * (1 - _ROUNDING):
         return "better"
-    return "worse" if second.low > first.high else "tie"
+    return "worse" if second.low > first.high * (1 + _ROUNDING) else "tie"
 
 
 def _same_work(old: TestResult, new: TestResult) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ _NEAR = 1.05
 """Within this factor of 1 a difference hardly matters; charts shade it."""
 
 
+@functools.lru_cache(maxsize=1)
 def templates() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),

@@ -20,6 +20,8 @@ def render(result: Result) -> str:
         result=result,
         ours=OURS,
         peers=figures.peers,
+        missing=figures.missing,
+        comparable=figures.pairs() is not None,
         allocators=figures.allocators,
         cautions=fig.cautions(figures),
         verdicts=[_verdict(figures, value) for value in VALUES],
@@ -179,7 +181,10 @@ def _median(figures: Figures, test: TestResult, allocator: str, value: str) -> t
     """The value, the ratio, its interval, and which of better, worse or tie."""
     ratio = figures.ratio(test, allocator, value) if allocator != OURS else None
     absolute = figures.typical(test, allocator, value)
-    return (absolute, fig.short(ratio), fig.bounds(ratio), fig.kind(ratio)) if ratio else (absolute, "", "", "")
+    if ratio:
+        return absolute, fig.short(ratio), fig.bounds(ratio), fig.kind(ratio)
+    good = any(sample.good for sample in test.samples.get(allocator, []))
+    return absolute, "", "", "" if good else "failed"
 
 
 def _counts(result: Result) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import sys
@@ -10,7 +11,7 @@ import unittest.mock
 import xml.etree.ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Callable, ClassVar
+from typing import Callable
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "python"), str(HERE)]
@@ -97,37 +98,42 @@ def parsed(html: str) -> Balance:
     return balance
 
 
+CASES = {
+    "everything": fake.everything(),
+    "one peer": fake.only(["hakmem", "glibc"]),
+    "hakmem alone": fake.only(["hakmem"]),
+    "no hakmem": fake.only(["glibc", "mimalloc"]),
+    "interrupted": fake.interrupted(),
+    "nothing good": fake.nothing_good(),
+    "nothing": Result({}, []),
+}
+MAKERS: dict[str, Callable[[Result], str]] = {
+    "page": page.render,
+    "text": lambda result: "".join(parsed(page.render(result)).text),
+    "markdown": page_text,
+    "picture": markdown.picture,
+    "comparison": lambda result: compared(result, result),
+}
+
+
+@functools.cache
+def written(case: str, output: str) -> str:
+    """One of MAKERS, or a width for the terminal; each is made once."""
+    make = MAKERS.get(output) or (lambda result: printed(result, int(output)))
+    return make(CASES[case])
+
+
 class Cases(unittest.TestCase):
-    results: ClassVar[dict[str, Result]]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.results = {
-            "everything": fake.everything(),
-            "one peer": fake.only(["hakmem", "glibc"]),
-            "hakmem alone": fake.only(["hakmem"]),
-            "no hakmem": fake.only(["glibc", "mimalloc"]),
-            "interrupted": fake.interrupted(),
-            "nothing good": fake.nothing_good(),
-            "nothing": Result({}, []),
-        }
-
     def test_every_output_of_every_case_says_numbers_or_words(self) -> None:
-        outputs: dict[str, Callable[[Result], str]] = {
-            "100 columns": lambda result: printed(result, 100),
-            "page": lambda result: "".join(parsed(page.render(result)).text),
-            "markdown": page_text,
-            "comparison": lambda result: compared(result, result),
-        }
-        for name, result in self.results.items():
-            for output, make in outputs.items():
-                with self.subTest(case=name, output=output):
-                    self.assertNotRegex(make(result), NO_NUMBER)
+        for case in CASES:
+            for output in ("100", "text", "markdown", "comparison"):
+                with self.subTest(case=case, output=output):
+                    self.assertNotRegex(written(case, output), NO_NUMBER)
 
     def test_pages_are_balanced_and_need_no_network(self) -> None:
-        for name, result in self.results.items():
-            with self.subTest(case=name):
-                html = page.render(result)
+        for case in CASES:
+            with self.subTest(case=case):
+                html = written(case, "page")
                 balance = parsed(html)
                 self.assertEqual(balance.errors, [])
                 self.assertEqual(balance.open, [])
@@ -137,29 +143,28 @@ class Cases(unittest.TestCase):
                 self.assertNotRegex(html, r"https?:|url\(|@import|<script|<link|nan%|inf%")
 
     def test_pictures_are_svg_of_their_own(self) -> None:
-        for name, result in self.results.items():
-            with self.subTest(case=name):
-                picture = markdown.picture(result)
+        for case in CASES:
+            with self.subTest(case=case):
+                picture = written(case, "picture")
                 root = xml.etree.ElementTree.fromstring(picture)
                 self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
                 self.assertNotRegex(picture, NO_NUMBER)
 
     def test_the_picture_has_every_peer_once(self) -> None:
-        root = xml.etree.ElementTree.fromstring(markdown.picture(self.results["everything"]))
+        root = xml.etree.ElementTree.fromstring(written("everything", "picture"))
         labels = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text") if text.get("class") == "label"]
         self.assertEqual(sorted(label or "" for label in labels), sorted(fake.NATURES))
 
     def test_each_output_names_every_test_and_peer(self) -> None:
-        result = self.results["everything"]
+        result = CASES["everything"]
         names = [test.name for test in result.tests] + [peer.name for peer in result.peers]
-        for output in (printed(result, 100), printed(result, 160), page.render(result), page_text(result)):
+        for output in ("100", "160", "page", "markdown"):
             for name in names:
                 # The terminal breaks the names of columns at dashes, but names peers whole in the summary.
-                self.assertIn(name, output)
+                self.assertIn(name, written("everything", output))
 
     def test_failures_are_listed(self) -> None:
-        result = self.results["everything"]
-        for output in (printed(result, 160), "".join(parsed(page.render(result)).text), page_text(result)):
+        for output in (written("everything", kind) for kind in ("160", "text", "markdown")):
             self.assertIn("hoard: missing: no network", output)
             self.assertIn("larson-8: rpmalloc: signal 11 (2 of 7 runs)", output)
             self.assertIn("vectors-in-place: scudo: no end after 60 s (7 of 7 runs)", output)
@@ -167,37 +172,42 @@ class Cases(unittest.TestCase):
             self.assertIn("random-mixed-256, counted: scudo: signal 4", output)
 
     def test_a_status_is_text_and_not_markup(self) -> None:
-        self.assertIn("cannot &lt;allocate&gt; &amp; die", page.render(self.results["everything"]))
-        self.assertNotIn("<allocate>", page.render(self.results["everything"]))
-        self.assertIn("cannot \\<allocate> & die", page_text(self.results["everything"]))
+        self.assertIn("cannot &lt;allocate&gt; &amp; die", written("everything", "page"))
+        self.assertNotIn("<allocate>", written("everything", "page"))
+        self.assertIn("cannot \\<allocate> & die", written("everything", "markdown"))
 
     def test_an_interrupted_run_says_so(self) -> None:
-        result = self.results["interrupted"]
-        for output in (printed(result, 100), page.render(result), page_text(result)):
-            self.assertIn("interrupted", output)
-        self.assertNotIn("interrupted", printed(self.results["everything"], 100))
+        for output in ("100", "page", "markdown"):
+            self.assertIn("interrupted", written("interrupted", output))
+            self.assertNotIn("interrupted", written("everything", output))
 
     def test_no_good_pair_says_so(self) -> None:
         for case in ("nothing good", "hakmem alone", "no hakmem"):
-            for output in (printed(self.results[case], 100), page.render(self.results[case])):
-                self.assertIn("there are no ratios", output)
+            for output in ("100", "page", "markdown"):
+                self.assertIn("there are no ratios", written(case, output))
 
     def test_tables_keep_to_the_width_of_the_terminal(self) -> None:
-        result = self.results["everything"]
         for width in (80, 100, 160, 250):
-            lines = printed(result, width).splitlines()
+            lines = written("everything", str(width)).splitlines()
             self.assertLessEqual(max(map(len, lines)), width)
             self.assertNotIn("…", "".join(lines))
 
+    def test_without_ratios_the_page_draws_none(self) -> None:
+        for case in CASES:
+            html = written(case, "page")
+            drawn = case in ("everything", "one peer", "interrupted")
+            for part in ('class="lanes"', 'class="card"', 'class="scatter"', 'href="#ratios"'):
+                self.assertEqual(part in html, drawn, f"{case}: {part}")
+
     def test_curves_are_drawn_of_those_that_tell_one(self) -> None:
-        drawn = charts.curves(figures.Figures(self.results["everything"]))
+        drawn = charts.curves(figures.Figures(CASES["everything"]))
         self.assertEqual([one.test for one in drawn], ["idle"])
         self.assertEqual([curve.name for curve in drawn[0].curves], list(fake.NATURES))
         self.assertEqual(drawn[0].curves[0].given_back, "85 %")
-        self.assertEqual(page.render(self.results["everything"]).count('<figure class="curve'), len(fake.NATURES))
+        self.assertEqual(written("everything", "page").count('<figure class="curve'), len(fake.NATURES))
 
     def test_time_of_a_test_of_memory_is_not_told(self) -> None:
-        text = page_text(self.results["everything"])
+        text = written("everything", "markdown")
         self.assertIn("## memory: peak memory", text)
         self.assertNotIn("## memory: time", text)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hakmem_bench import stats
-from hakmem_bench.model import OURS, Peer, Result, Sample, TestResult
+from hakmem_bench.model import OURS, Result, Sample, TestResult
 from hakmem_bench.stats import Ratio
 
 TIME = "seconds"
@@ -207,10 +207,6 @@ def cautions(figures: Figures) -> list[str]:
     if pairs is None:
         lines.append(f"No test has a good run of both {OURS} and a peer: there are no ratios.")
     elif pairs[0] < LEAST_PAIRS:
-        lines.append(f"Some ratios come from {pairs[0]} pairs; of fewer than {LEAST_PAIRS} the interval is too narrow.")
+        few = f"{pairs[0]} pair{'s' if pairs[0] != 1 else ''}"
+        lines.append(f"Some ratios come from {few} only; of fewer than {LEAST_PAIRS} the interval is too narrow.")
     return lines
-
-
-def label(peer: Peer) -> str:
-    """Name and version."""
-    return f"{peer.name} {peer.version}".strip()

@@ -277,7 +277,7 @@ class Words(unittest.TestCase):
     def test_few_pairs_are_owned_up_to(self) -> None:
         result = fake.only(["hakmem", "glibc"])
         result.tests = [ratio_of(*[0.5] * 5)]
-        self.assertIn("come from 5 pairs", printed(result, 100))
+        self.assertIn("come from 5 pairs only", printed(result, 100))
         result.tests = [ratio_of(*[0.5] * 6)]
         self.assertNotIn("come from", printed(result, 100))
 

@@ -1,0 +1,212 @@
+"""What the table, the page and docs/benchmarks.md say of a result, and how they write numbers."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hakmem_bench import stats
+from hakmem_bench.model import OURS, Result, Sample, TestResult
+from hakmem_bench.stats import Ratio
+
+TIME = "seconds"
+MEMORY = "peak_kib"
+VALUES = {TIME: "time", MEMORY: "peak memory"}
+REFERENCE = "glibc"
+
+# With fewer pairs even the whole range of the samples covers the median in less than 95 of 100 cases.
+LEAST_PAIRS = 6
+
+
+@dataclass(frozen=True)
+class Overall:
+    """A peer's geometric mean, and of how many tests."""
+
+    ratio: Ratio
+    tests: int
+
+
+class Figures:
+    """The ratios of a result, each computed once."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        self.missing = [peer for peer in result.peers if peer.missing]
+        self.peers = [peer for peer in result.peers if peer.name != OURS and not peer.missing]
+        self.allocators = [peer for peer in result.peers if peer.name == OURS and not peer.missing] + self.peers
+        self._ratios: dict[tuple[str, str, str], Ratio | None] = {}
+
+    def tests(self, value: str) -> list[TestResult]:
+        """Those in which the value counts."""
+        return [test for test in self.result.tests if not (test.memory_only and value == TIME)]
+
+    def groups(self, value: str) -> dict[str, list[TestResult]]:
+        groups: dict[str, list[TestResult]] = {}
+        for test in self.tests(value):
+            groups.setdefault(test.group, []).append(test)
+        return groups
+
+    def ratio(self, test: TestResult, peer: str, value: str) -> Ratio | None:
+        key = (test.name, peer, value)
+        if key not in self._ratios:
+            self._ratios[key] = stats.paired(test, peer, value)
+        return self._ratios[key]
+
+    def best(self, test: TestResult, value: str) -> tuple[str, Ratio] | None:
+        """The peer that does best in a test: hakmem's ratio to it is the largest."""
+        ratios = [(peer.name, ratio) for peer in self.peers if (ratio := self.ratio(test, peer.name, value))]
+        return max(ratios, key=lambda one: one[1].median) if ratios else None
+
+    def overall(self, peer: str, value: str) -> Overall | None:
+        mean = stats.geometric_mean(self.result, peer, value)
+        tests = sum(self.ratio(test, peer, value) is not None for test in self.tests(value))
+        return Overall(mean, tests) if mean else None
+
+    def pairs(self) -> tuple[int, int] | None:
+        """The fewest and the most pairs behind a ratio."""
+        counts = [
+            ratio.pairs
+            for value in VALUES
+            for test in self.tests(value)
+            for peer in self.peers
+            if (ratio := self.ratio(test, peer.name, value))
+        ]
+        return (min(counts), max(counts)) if counts else None
+
+    def runs_repeated(self) -> int:
+        return sum(test.disturbed for test in self.result.tests)
+
+    def typical(self, test: TestResult, allocator: str, value: str) -> str:
+        """The median, or what happened instead."""
+        return self.typical_of(test, allocator, value, lambda number: amount(number, value))
+
+    def typical_of(self, test: TestResult, allocator: str, field: str, write: Callable[[float], str]) -> str:
+        """The same for any field of a sample."""
+        number = stats.typical(test, allocator, field)
+        return write(number) if number is not None else what_happened(test, allocator)
+
+
+def what_happened(test: TestResult, allocator: str) -> str:
+    """In one or two words, why an allocator has no figure in a test."""
+    statuses = Counter(sample.status for sample in test.samples.get(allocator, []) if not sample.good)
+    if not statuses:
+        return "–"
+    status = statuses.most_common(1)[0][0]
+    return "time-out" if status.startswith("no end") else status.split(":")[0]
+
+
+def failures(result: Result) -> list[str]:
+    """One line each: what crashed, did not end, or could not be had."""
+    lines = [f"{peer.name}: missing: {peer.missing}" for peer in result.peers if peer.missing]
+    for test in result.tests:
+        lines += _failures_of(test)
+    for count in result.counts:
+        if count.status != "ok":
+            lines.append(f"{count.test}, counted: {count.peer}: {count.status}")
+    return lines
+
+
+def _failures_of(test: TestResult) -> list[str]:
+    """Allocators to which the same happened as often share a line."""
+    alike: dict[tuple[str, int, int], list[str]] = {}
+    for allocator, samples in test.samples.items():
+        for status, count in Counter(sample.status for sample in samples if not sample.good).items():
+            alike.setdefault((status, count, len(samples)), []).append(allocator)
+    return [
+        f"{test.name}: {'every allocator' if 1 < len(names) == len(test.samples) else ', '.join(names)}: {status} "
+        f"({count} of {total} runs)"
+        for (status, count, total), names in alike.items()
+    ]
+
+
+def curve(test: TestResult, allocator: str) -> list[tuple[float, float]]:
+    """Seconds and resident KiB of the run whose peak is the median one."""
+    samples = [sample for sample in test.samples.get(allocator, []) if sample.good and sample.extra.get("curve")]
+    if not samples:
+        return []
+    middle = statistics.median_low(sorted(sample.peak_kib for sample in samples))
+    chosen: Sample = next(sample for sample in samples if sample.peak_kib == middle)
+    return [(float(seconds), float(kib)) for seconds, kib in chosen.extra["curve"]]
+
+
+def is_start_up(test: TestResult) -> bool:
+    return "startup" in (test.group.replace("-", "").replace("_", ""), test.name.replace("-", ""))
+
+
+def kind(ratio: Ratio) -> str:
+    if ratio.tie:
+        return "tie"
+    return "better" if ratio.median < 1 else "worse"
+
+
+def digits(number: float) -> str:
+    """Three significant digits, for numbers below 1000."""
+    for least, places in ((100, 0), (10, 1), (0.1, 2), (0.01, 3)):
+        if abs(number) >= least:
+            return f"{number:.{places}f}"
+    return f"{number:.2g}" if number else "0"
+
+
+def short(ratio: Ratio) -> str:
+    return digits(ratio.median) + (" tie" if ratio.tie else "")
+
+
+def bounds(ratio: Ratio) -> str:
+    return f"{digits(ratio.low)}–{digits(ratio.high)}"
+
+
+def full(ratio: Ratio) -> str:
+    """The median with its interval, and whether it is a tie."""
+    return f"{digits(ratio.median)} ({bounds(ratio)})" + (" tie" if ratio.tie else "")
+
+
+def amount(number: float, value: str) -> str:
+    return duration(number) if value == TIME else size(number)
+
+
+def duration(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{digits(seconds / scale) if seconds < 1000 else round(seconds)} {unit}"
+    return f"{digits(seconds / 1e-9)} ns"
+
+
+def size(kib: float) -> str:
+    for unit, scale in (("GiB", 1 << 20), ("MiB", 1 << 10)):
+        if kib >= scale:
+            return f"{digits(kib / scale)} {unit}"
+    return f"{digits(kib)} KiB"
+
+
+def method(figures: Figures) -> list[str]:
+    """How the figures came about, in five sentences."""
+    pairs = figures.pairs()
+    counted = f" ({'–'.join(str(count) for count in dict.fromkeys(pairs))} here)" if pairs else ""
+    return [
+        "In each repetition every allocator runs the test once, in an order that changes, so that a machine that "
+        "becomes slower or faster does so for all of them.",
+        "A ratio is hakmem's value over the peer's in the same repetition, so below 1 hakmem is better; shown is the "
+        f"median over the repetitions{counted} with its bootstrap 95 % interval; an interval that spans 1 is a tie.",
+        "Time is per million operations where the test counts operations and wall time otherwise; peak memory is the "
+        "largest resident set of the program itself, or of one of its descendants.",
+        "The mean over the tests is the geometric mean of their median ratios, over the tests in which both allocators "
+        "have a good run.",
+        "A run that something else on the machine disturbed was repeated "
+        f"({figures.runs_repeated()} here); a crash or a time-out is a result, is listed, and is in no mean.",
+    ]
+
+
+def cautions(figures: Figures) -> list[str]:
+    """What a reader must know before he believes a figure."""
+    lines = []
+    if not figures.result.complete:
+        lines.append("This run was interrupted: what had been measured by then is here.")
+    pairs = figures.pairs()
+    if pairs is None:
+        lines.append(f"No test has a good run of both {OURS} and a peer: there are no ratios.")
+    elif pairs[0] < LEAST_PAIRS:
+        few = f"{pairs[0]} pair{'s' if pairs[0] != 1 else ''}"
+        lines.append(f"Some ratios come from {few} only; of fewer than {LEAST_PAIRS} the interval is too narrow.")
+    return lines

@@ -80,7 +80,7 @@ class Figures:
 
     def typical(self, test: TestResult, allocator: str, value: str) -> str:
         """The median, or what happened instead."""
-        return self.typical_of(test, allocator, value, lambda number: amount(number, value))
+        return self.typical_of(test, allocator, value, lambda number: amount(number, value, counted=test.counted))
 
     def typical_of(self, test: TestResult, allocator: str, field: str, write: Callable[[float], str]) -> str:
         """The same for any field of a sample."""
@@ -162,8 +162,9 @@ def full(ratio: Ratio) -> str:
     return f"{digits(ratio.median)} ({bounds(ratio)})" + (" tie" if ratio.tie else "")
 
 
-def amount(number: float, value: str) -> str:
-    return duration(number) if value == TIME else size(number)
+def amount(number: float, value: str, *, counted: bool = False) -> str:
+    """Of a test that counts operations: the time of one."""
+    return duration(number / 1e6 if counted else number) if value == TIME else size(number)
 
 
 def duration(seconds: float) -> str:
@@ -189,7 +190,7 @@ def method(figures: Figures) -> list[str]:
         "becomes slower or faster does so for all of them.",
         "A ratio is hakmem's value over the peer's in the same repetition, so below 1 hakmem is better; shown is the "
         f"median over the repetitions{counted} with its bootstrap 95 % interval; an interval that spans 1 is a tie.",
-        "Time is per million operations where the test counts operations and wall time otherwise; peak memory is the "
+        "Time is that of one operation where the test counts operations and wall time otherwise; peak memory is the "
         "largest resident set of the program itself, or of one of its descendants.",
         "The mean over the tests is the geometric mean of their median ratios, over the tests in which both allocators "
         "have a good run.",

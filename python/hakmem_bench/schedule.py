@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -92,6 +93,7 @@ def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result],
             runner.prepare(test)
             words = list(test.quick if plan.quick and test.quick else test.command)
             mine = TestResult(test.name, test.group, test.what, words, test.threads, test.memory_only)
+            mine.counted = not os.path.isabs(test.command[0])
             result.tests.append(mine)
             _run_test(plan, test, mine, progress)
             keep(result)

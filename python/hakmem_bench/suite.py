@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hakmem_bench.model import Test
+from hakmem_bench import programs
+from hakmem_bench.model import CannotError, Test
 
 
 def _random_mixed() -> Iterable[Test]:
@@ -48,3 +49,107 @@ def _larson() -> Iterable[Test]:
             quick=("larson", "1", *words) if name in ("1", "8") else None,
             threads=threads,
         )
+
+
+def _threads() -> Iterable[Test]:
+    """Blocks that go from thread to thread, lines shared by accident, threads that come and go."""
+    for kind, what, count, quick, threads in (
+        ("oneway", "one thread allocates batches of blocks, another frees them", "8000000", "1500000", 2),
+        ("ring", "4 threads in a ring free their neighbour's blocks and allocate new ones", "8000000", "1500000", 4),
+        ("manytoone", "4 threads allocate, one frees all", "4000000", "800000", 5),
+    ):
+        yield Test(
+            name=f"handover-{kind}",
+            group="threads",
+            what=what,
+            command=("handover", kind, count, "42"),
+            quick=("handover", kind, quick, "42") if kind == "ring" else None,
+            threads=threads,
+        )
+    for kind, what in (
+        ("active", "2 threads write small blocks of their own, which may lie in one cache line"),
+        ("passive", "the same, each after freeing a block that lay beside the other's"),
+    ):
+        yield Test(
+            name=f"sharing-{kind}",
+            group="threads",
+            what=what,
+            command=("sharing", kind, "1500000"),
+            threads=2,
+        )
+    yield Test(
+        name="short-threads",
+        group="threads",
+        what="short threads, 4 at once, that leave some of their blocks to later ones",
+        command=("short_threads", "8000", "42"),
+        quick=("short_threads", "1500", "42"),
+        threads=4,
+    )
+
+
+def _memory() -> Iterable[Test]:
+    """Large live sets, and what is given back."""
+    yield Test(
+        name="lifetimes",
+        group="memory",
+        what="64 MiB of live blocks of 16 bytes to 32 KiB, each with a random time of death",
+        command=("lifetimes", "2500000", "42"),
+        quick=("lifetimes", "500000", "42"),
+    )
+    yield Test(
+        name="lifetimes-small",
+        group="memory",
+        what="the same with blocks of up to 1 KiB",
+        command=("lifetimes", "4000000", "42", "--most", "1024"),
+    )
+    yield Test(
+        name="oscillate",
+        group="memory",
+        what="200 MiB of small blocks allocated and freed every 100 ms",
+        command=("oscillate", "10"),
+    )
+    for name, words, threads in (("idle", (), 1), ("idle-4-threads", ("--threads", "4"), 4)):
+        yield Test(
+            name=name,
+            group="memory",
+            what=f"{threads} threads allocate 325 MiB of small blocks, free all but 1 in 20, and sleep 10 s",
+            command=("idle", "42", *words),
+            threads=threads,
+            memory_only=True,
+        )
+
+
+def _startup() -> Iterable[Test]:
+    yield Test(
+        name="startup",
+        group="start-up",
+        what="/bin/true, again and again",
+        command=("startup", "500", "/bin/true"),
+        quick=("startup", "150", "/bin/true"),
+    )
+
+
+TESTS: tuple[Test, ...] = (
+    *_random_mixed(),
+    *_larson(),
+    *_threads(),
+    *_memory(),
+    *_startup(),
+    *programs.TESTS,
+)
+
+
+def choose(text: str | None, *, quick: bool) -> list[Test]:
+    """From a list of names and groups with commas; without one, all that are part of such a run."""
+    if text is None:
+        return [test for test in TESTS if not quick or test.quick is not None]
+    legal = {test.name for test in TESTS} | {test.group for test in TESTS}
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in legal:
+            groups = ", ".join(dict.fromkeys(test.group for test in TESTS))
+            tests = ", ".join(test.name for test in TESTS)
+            raise CannotError(f"{name}: no such test; legal are the groups {groups}, and the tests {tests}")
+    if not names:
+        raise CannotError("no tests named; `hakmem bench list` shows them")
+    return [test for test in TESTS if test.name in names or test.group in names]

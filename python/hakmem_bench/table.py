@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich import box
 from rich.console import Console, RenderableType
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hakmem_bench import figures as fig
 from hakmem_bench.figures import REFERENCE, VALUES, Figures
-from hakmem_bench.model import OURS, Counts, Result, TestResult
+from hakmem_bench.model import OURS, Counts, Peer, Result, Test, TestResult
 from hakmem_bench.stats import Ratio, paired
 
 _COLOURS = {"better": "green", "worse": "red", "tie": ""}
@@ -171,6 +171,28 @@ def compare_results(a: Result, b: Result, console: Console) -> None:
     ]
     for part in (*_lines("Not compared", only, "yellow"), *_count_changes(a.counts, b.counts)):
         console.print(part, "")
+
+
+def print_peers(peers: Sequence[Peer], console: Console) -> None:
+    """What was fetched, and what cannot be had."""
+    table = _table("Allocators")
+    for heading in ("name", "version", "source"):
+        table.add_column(heading, overflow="fold")
+    for peer in peers:
+        lack = Text(f"cannot be had: {peer.missing}", "yellow")
+        table.add_row(Text(peer.name), lack if peer.missing else Text(peer.version), Text(peer.source))
+    console.print(table)
+
+
+def print_suite(tests: Sequence[Test], console: Console) -> None:
+    """Which tests there are; those of the quick run have a mark."""
+    table = _table("Tests")
+    for heading in ("group", "name", "quick", "what"):
+        table.add_column(heading)
+    for test in tests:
+        mark = "" if test.quick is None else "yes"
+        table.add_row(Text(test.group), Text(test.name), Text(mark), Text(test.what))
+    console.print(table)
 
 
 def _print_changes(

@@ -17,9 +17,10 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "python"), str(HERE)]
 
 import fake  # noqa: E402
+from rich.console import Console  # noqa: E402
+
 from hakmem_bench import charts, figures, markdown, page, stats, table  # noqa: E402
 from hakmem_bench.model import Result, Sample, TestResult  # noqa: E402
-from rich.console import Console  # noqa: E402
 
 VOID = {"meta", "br", "input", "link", "img", "hr", "wbr"}
 NO_NUMBER = re.compile(r"(?<![a-z])-?(nan|inf|None)(?![a-z])")

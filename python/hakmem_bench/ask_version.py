@@ -1,0 +1,20 @@
+"""ask_version.py LIBRARY mi_version|mallctl: an allocator's own word on its version, in a process of its own."""
+
+import ctypes
+import sys
+
+
+def main(path: str, how: str) -> str:
+    library = ctypes.CDLL(path)
+    if how == "mi_version":
+        # 1.2.3 is 123 in old versions, 10203 in new ones.
+        number = str(library.mi_version())
+        parts = (number[0], number[1], number[2:]) if len(number) <= 4 else (number[:-4], number[-4:-2], number[-2:])
+        return ".".join(str(int(part)) for part in parts)
+    text = ctypes.c_char_p()
+    length = ctypes.c_size_t(ctypes.sizeof(text))
+    library.mallctl(b"version", ctypes.byref(text), ctypes.byref(length), None, ctypes.c_size_t(0))
+    return (text.value or b"unknown").decode()
+
+
+print(main(*sys.argv[1:]))

@@ -1,0 +1,121 @@
+"""The allocators to compare with: where each comes from, what version it really is, whether it serves."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from hakmem_bench import sources
+from hakmem_bench.model import OURS, ROOT, CannotError, Peer
+from hakmem_cli import info
+
+KEPT = ROOT / "build" / "lab" / "peers"
+
+_RECORD = KEPT / "peers.json"
+_REQUIRED_SECONDS = 60
+
+# In the order of tables.
+_SOURCES: dict[str, sources.Source] = {
+    "glibc": sources.LibC(),
+    "jemalloc": sources.Debian("libjemalloc2", "libjemalloc.so.2", version="mallctl"),
+    "tcmalloc": sources.Debian("libtcmalloc-minimal4", "libtcmalloc_minimal.so.4"),
+    "mimalloc2": sources.Debian("libmimalloc2.0", "libmimalloc.so.2", version="mi_version"),
+    "tbbmalloc": sources.Debian("libtbbmalloc2", "libtbbmalloc_proxy.so.2"),
+    "scudo": sources.Debian("libclang-rt-19-dev", f"libclang_rt.scudo_standalone-{platform.machine()}.so"),
+    "mimalloc": sources.PyPI("cmeel-mimalloc", "libmimalloc.so", version="mi_version"),
+    "snmalloc": sources.Crate("snmalloc", "snmalloc-sys"),
+    "google-tcmalloc": sources.Crate(
+        "google-tcmalloc",
+        "libtcmalloc-sys",
+        # Otherwise the C library has the registration that its caches per CPU need.
+        environment={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"},
+    ),
+    "rpmalloc": sources.Crate("rpmalloc", "rpmalloc-sys"),
+    "jemalloc-crate": sources.Crate("jemalloc", "tikv-jemalloc-sys"),
+    "mimalloc-crate": sources.Crate("mimalloc", "libmimalloc-sys"),
+}
+
+NAMES: tuple[str, ...] = (OURS, *_SOURCES)
+QUICK: tuple[str, ...] = (OURS, "glibc", "jemalloc", "tcmalloc", "mimalloc2", "tbbmalloc", "mimalloc", "snmalloc")
+
+
+def choose(text: str | None) -> list[str]:
+    """From a list with commas; all if there is none."""
+    if text is None:
+        return list(NAMES)
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in NAMES:
+            raise CannotError(f"{name}: no such peer; legal are {', '.join(NAMES)}")
+    if not names:
+        raise CannotError(f"no peers named; legal are {', '.join(NAMES)}")
+    return list(dict.fromkeys(names))
+
+
+def ours(library: Path) -> Peer:
+    facts = dict(info.library_facts(library))
+    return Peer(OURS, facts["build"], f"this tree, build id {facts['build id']}", str(library))
+
+
+def _record() -> dict[str, Peer]:
+    try:
+        return {name: Peer(**peer) for name, peer in json.loads(_RECORD.read_text()).items()}
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _write(record: dict[str, Peer]) -> None:
+    _RECORD.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = _RECORD.with_suffix(".tmp")
+    unfinished.write_text(json.dumps({name: asdict(peer) for name, peer in record.items()}, indent=1) + "\n")
+    unfinished.replace(_RECORD)
+
+
+def known(names: Sequence[str]) -> list[Peer]:
+    """Those that have been fetched and are still there."""
+
+    def is_there(peer: Peer | None) -> bool:
+        return peer is not None and not peer.missing and (not peer.library or Path(peer.library).exists())
+
+    record = _record()
+    return [record[name] for name in names if is_there(record.get(name))]
+
+
+def fetch(names: Sequence[str], progress: Callable[[str], None]) -> list[Peer]:
+    """Installs, downloads or builds each. One that cannot be had says why; none raises."""
+    found = []
+    for name in names:
+        progress(f"fetching {name}")
+        peer = _SOURCES[name].fetch(name, KEPT)
+        if not peer.missing:
+            reason = prove(peer)
+            if reason:
+                peer = Peer(peer.name, peer.version, peer.source, peer.library, peer.environment, reason)
+        if peer.missing:
+            progress(f"{name} cannot be had: {peer.missing}")
+        found.append(peer)
+        _write({**_record(), name: peer})
+    return found
+
+
+def prove(peer: Peer) -> str:
+    """Why the library would not serve a program; empty if it does."""
+    if not peer.library:
+        return ""
+    environment = {**os.environ, **peer.environment, "LD_PRELOAD": peer.library}
+    try:
+        done = subprocess.run(
+            ["/bin/cat", "/proc/self/maps"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=_REQUIRED_SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"/bin/cat does not end within {_REQUIRED_SECONDS} s"
+    if done.returncode != 0:
+        return f"/bin/cat ends with {done.returncode}: {done.stderr.strip()[-200:]}"
+    return "" if os.path.realpath(peer.library) in done.stdout else "the loader does not map it"
+

@@ -1,11 +1,11 @@
-"""ask_version.py LIBRARY mi_version|mallctl: an allocator's own word on its version, in a process of its own."""
+"""ask_version.py mi_version|mallctl: the word on its version of the allocator that serves this process."""
 
 import ctypes
 import sys
 
 
-def main(path: str, how: str) -> str:
-    library = ctypes.CDLL(path)
+def main(how: str) -> str:
+    library = ctypes.CDLL(None)
     if how == "mi_version":
         # 1.2.3 is 123 in old versions, 10203 in new ones.
         number = str(library.mi_version())

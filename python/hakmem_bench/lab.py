@@ -71,7 +71,7 @@ def _install(tests: Sequence[Test], console: Console) -> dict[str, str]:
         if apt.install(wanted) is not None:
             for package in wanted:
                 apt.install([package])
-    return programs.missing_programs(tests)
+    return programs.missing_programs([test for test in tests if test.group == programs.GROUP])
 
 
 def get_peers(names: Sequence[str], console: Console, *, again: bool = False) -> list[Peer]:

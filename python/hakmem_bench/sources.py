@@ -42,9 +42,9 @@ def _run(command: list[str]) -> tuple[bool, str]:
 
 
 def _asked(library: Path, how: str) -> str:
-    """What the library itself says its version is, in a process of its own."""
+    """What the library itself says its version is, in a process of its own, preloaded: some cannot be loaded later."""
     asking = Path(__file__).with_name("ask_version.py")
-    succeeded, text = _run([sys.executable, "-B", str(asking), str(library), how])
+    succeeded, text = _run(["/usr/bin/env", f"LD_PRELOAD={library}", sys.executable, "-B", str(asking), how])
     return text.strip() if succeeded else "unknown"
 
 

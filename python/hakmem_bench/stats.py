@@ -41,7 +41,8 @@ def interval(ratios: list[float]) -> Ratio:
 def paired(test: TestResult, peer: str, value: str, base: str = OURS) -> Ratio | None:
     """`value` ("seconds" or "peak_kib") of `base` over that of the peer, of the repetitions in which both were good."""
     both = zip(test.samples.get(base, []), test.samples.get(peer, []))
-    ratios = [_of(a, value) / _of(b, value) for a, b in both if a.good and b.good and min(_of(a, value), _of(b, value)) > 0]
+    values = [(_of(a, value), _of(b, value)) for a, b in both if a.good and b.good]
+    ratios = [a / b for a, b in values if min(a, b) > 0]
     return interval(ratios) if ratios else None
 
 

@@ -119,6 +119,65 @@ def _memory() -> Iterable[Test]:
         )
 
 
+def _structures() -> Iterable[Test]:
+    """What programs build of small blocks, and strings and vectors that grow."""
+    for kind, what, count, rounds, quick in (
+        ("tree", "binary search trees", "3000", "700", "180"),
+        ("list", "linked lists, appended, spliced and thinned out", "20000", "700", "180"),
+        ("hash", "hash tables that grow, with strings as keys", "10000", "300", "80"),
+    ):
+        yield Test(
+            name=f"nodes-{kind}",
+            group="structures",
+            what=f"{what}, of nodes of 16 to 80 bytes",
+            command=("nodes", kind, count, rounds, "42"),
+            quick=("nodes", kind, count, quick, "42") if kind != "list" else None,
+        )
+    for kind, what, count, quick_words in (
+        ("inplace", "one vector after the other, grown to as much as 256 MiB", "60", ()),
+        ("moving", "8 vectors, grown in turn to as much as 32 MiB", "300", ()),
+        ("string", "1024 strings, grown by a few bytes at a time to as much as 8 KiB", "60000", ("15000", "42")),
+    ):
+        yield Test(
+            name=f"realloc-{kind}",
+            group="structures",
+            what=f"{what}, by realloc",
+            command=("growing", kind, count, "42"),
+            quick=("growing", kind, *quick_words) if quick_words else None,
+        )
+
+
+def _requests() -> Iterable[Test]:
+    """Requests other than plain small ones."""
+    yield Test(
+        name="aligned",
+        group="requests",
+        what="blocks aligned to 16 to 4096 bytes, a few to 64 KiB",
+        command=("aligned", "5000000", "42"),
+    )
+    yield Test(
+        name="calloc",
+        group="requests",
+        what="calloc of 16 bytes to 1 MiB",
+        command=("zeroed", "120000", "42"),
+        quick=("zeroed", "40000", "42"),
+    )
+    yield Test(
+        name="vm",
+        group="requests",
+        what="2 MiB allocated, one byte per page written, freed",
+        command=("vm", "300000"),
+        quick=("vm", "60000"),
+    )
+    yield Test(
+        name="large",
+        group="requests",
+        what="one of 64 blocks of 64 KiB to 16 MiB replaced at random, one in four written",
+        command=("large", "12000", "42"),
+        quick=("large", "4000", "42"),
+    )
+
+
 def _startup() -> Iterable[Test]:
     yield Test(
         name="startup",
@@ -133,6 +192,8 @@ TESTS: tuple[Test, ...] = (
     *_random_mixed(),
     *_larson(),
     *_threads(),
+    *_structures(),
+    *_requests(),
     *_memory(),
     *_startup(),
     *programs.TESTS,

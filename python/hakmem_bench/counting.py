@@ -1,0 +1,1 @@
+def count_all(peers, progress): return []

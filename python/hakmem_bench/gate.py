@@ -1,0 +1,2 @@
+def check(): return []
+def lower(): pass

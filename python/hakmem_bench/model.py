@@ -98,13 +98,13 @@ class TestResult:
     command: list[str]
     threads: int
     memory_only: bool
-    counted: bool = False
-    """`seconds` is per million operations, not wall time."""
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     system_calls: dict[str, dict[str, int]] = field(default_factory=dict)
     """Per peer: how often each was called, in a run of its own."""
     disturbed: int = 0
     """Runs that were repeated because something else kept the machine busy."""
+    counted: bool = False
+    """`seconds` is per million operations, not wall time."""
 
 
 @dataclass

@@ -14,8 +14,6 @@ GROUP = "programs"
 PYTHON = ("/usr/bin/env", "PYTHONHASHSEED=0", "/usr/bin/python3")
 PYTHON_ON_MALLOC = ("/usr/bin/env", "PYTHONHASHSEED=0", "PYTHONMALLOC=malloc", "/usr/bin/python3")
 PERL = ("/usr/bin/env", "PERL_HASH_SEED=0", "PERL_PERTURB_KEYS=0", "/usr/bin/perl")
-GROUP = "programs"
-
 REDIS = ("/usr/bin/python3", str(SCRIPTS / "redis_bench.py"))
 GHOSTSCRIPT = ("/usr/bin/gs", "-q", "-dBATCH", "-dNOPAUSE", "-sDEVICE=ppmraw", "-r150", "-sOutputFile=/dev/null")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from hakmem_bench import gate, lab, markdown, page, peers, suite, table
 from hakmem_bench.model import ROOT, CannotError, read
+from hakmem_cli import build
 from hakmem_cli.say import CANNOT, say
 
 _COMMANDS = ("peers", "list", "compare", "ab", "ablate", "gate", "docs", "page")
@@ -79,14 +81,22 @@ def _page(path: Path) -> int:
     return 0
 
 
-def _gate(lower: bool) -> int:
-    if lower:
-        gate.lower()
+def _gate(parsed: argparse.Namespace) -> int:
+    library = parsed.library.resolve() if parsed.library else build.ensure_library()
+    if not library.exists():
+        raise CannotError(f"--library {parsed.library}: no such file; legal is a libhakmem.so")
+    build.build_benchmarks()
+    if shutil.which("valgrind") is None:
+        raise CannotError("valgrind not found; install it, for example: apt-get install valgrind")
+    if parsed.lower:
+        for name, number in gate.lower(library).instructions.items():
+            print(f"{name}: golden {number}")
         return 0
-    failures = gate.check()
-    for failure in failures:
-        print(failure)
-    return int(bool(failures))
+    verdict = gate.check(library, with_race=not parsed.no_race)
+    print("\n".join(verdict.told))
+    for failure in verdict.failures:
+        print(f"FAILED {failure}")
+    return int(bool(verdict.failures))
 
 
 def _compare(first: Path, second: Path, console: Console) -> int:
@@ -117,7 +127,9 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one.set_defaults(call=lambda a: lab.ablate(a.features, _options(a), " ".join(words), console))
         one = commands.add_parser("gate", help="what CI checks: instructions, the hot path's mix, the gain over glibc")
         one.add_argument("--lower", action="store_true", help="lower golden numbers to what is counted now")
-        one.set_defaults(call=lambda a: _gate(a.lower))
+        one.add_argument("--library", type=Path, metavar="FILE", help="another than this tree's")
+        one.add_argument("--no-race", action="store_true", help="without the pairs of runs against the C library")
+        one.set_defaults(call=_gate)
         one = commands.add_parser("docs", help="docs/benchmarks.md from a result file")
         one.add_argument("result", type=Path)
         one.set_defaults(call=lambda a: _docs(a.result))

@@ -29,7 +29,7 @@ def environment_of(peer: Peer) -> dict[str, str]:
     return added
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """Ours, without what would decide about an allocator."""
     doubtful = ("LD_PRELOAD", "GLIBC_TUNABLES", "HAKMEM_", "MALLOC_", "MIMALLOC_", "TCMALLOC_", "SCUDO_")
     return {name: value for name, value in os.environ.items() if not name.startswith(doubtful)}
@@ -56,7 +56,7 @@ def _json_line(name: str, output: str) -> dict[str, Any]:
     return dict(json.loads(found[1])) if found else {}
 
 
-def _last_line(text: str) -> str:
+def last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:200] if lines else "nothing on stderr"
 
@@ -66,7 +66,7 @@ def _status(told: dict[str, Any], test: Test, stderr: str) -> str:
         return f"no end after {test.seconds:.0f} s"
     if told["how"] == "signal":
         return f"signal {told['number']}"
-    return "ok" if told["number"] == 0 else f"exit {told['number']}: {_last_line(stderr)}"
+    return "ok" if told["number"] == 0 else f"exit {told['number']}: {last_line(stderr)}"
 
 
 def _busy_seconds() -> float:
@@ -87,7 +87,7 @@ def _measured(command: list[str], test: Test, peer: Peer, directory: str) -> tup
         words += ["--set", f"{name}={value}"]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [*words, *command], cwd=directory, env=_clean_environment(), stdin=subprocess.DEVNULL, stdout=output,
+            [*words, *command], cwd=directory, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=output,
             stderr=errors,
         )  # fmt: skip
         try:
@@ -104,7 +104,7 @@ def _measured(command: list[str], test: Test, peer: Peer, directory: str) -> tup
             file.seek(0)
             texts.append(file.read().decode(errors="replace"))
     if not told:
-        raise CannotError(f"{' '.join(words)}: {_last_line(texts[1])}")
+        raise CannotError(f"{' '.join(words)}: {last_line(texts[1])}")
     return json.loads(told), texts[0], texts[1]
 
 
@@ -147,7 +147,7 @@ def system_calls(test: Test, peer: Peer) -> dict[str, int]:
         command = ["strace", "-f", "-qq", "-c", "-o", str(table), *settings, *command_of(test, True)]
         try:
             done = subprocess.run(
-                command, cwd=directory, env=_clean_environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                command, cwd=directory, env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True,
                 timeout=10 * test.seconds, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:

@@ -12,7 +12,7 @@ from typing import NoReturn
 from rich.console import Console
 
 from hakmem_bench import gate, lab, markdown, page, peers, suite, table
-from hakmem_bench.model import ROOT, CannotError, read
+from hakmem_bench.model import OURS, ROOT, CannotError, read
 from hakmem_cli import build
 from hakmem_cli.say import CANNOT, say
 
@@ -56,7 +56,8 @@ def _options(parsed: argparse.Namespace) -> lab.Options:
 
 
 def _peers(names: str | None, console: Console) -> int:
-    found = lab.get_peers(peers.choose(names), console, again=True)
+    wanted = [name for name in peers.choose(names) if name != OURS]
+    found = lab.get_peers(wanted, console, again=True)
     table.print_peers(found, console)
     return 0
 

@@ -1,5 +1,4 @@
-"""What CI holds against the hot path: instructions per operation and the mix of the hit paths, against golden numbers, and
-the gain over the C library in time."""
+"""What CI checks of speed: instructions and memory accesses against golden numbers, and the gain over the C library."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -77,10 +78,10 @@ def _write(record: dict[str, Peer]) -> None:
 
 
 def known(names: Sequence[str]) -> list[Peer]:
-    """Those that have been fetched and are still there."""
+    """Those that have been fetched and are still there, or were found not to be had."""
 
     def is_there(peer: Peer | None) -> bool:
-        return peer is not None and not peer.missing and (not peer.library or Path(peer.library).exists())
+        return peer is not None and (bool(peer.missing) or not peer.library or Path(peer.library).exists())
 
     record = _record()
     return [record[name] for name in names if is_there(record.get(name))]
@@ -91,13 +92,16 @@ def fetch(names: Sequence[str], progress: Callable[[str], None]) -> list[Peer]:
     found = []
     for name in names:
         progress(f"fetching {name}")
-        peer = _SOURCES[name].fetch(name, KEPT)
+        try:
+            peer = _SOURCES[name].fetch(name, KEPT)
+        except (OSError, zipfile.BadZipFile) as error:
+            peer = Peer(name, "", "", missing=str(error))
         if not peer.missing:
             reason = prove(peer)
             if reason:
                 peer = Peer(peer.name, peer.version, peer.source, peer.library, peer.environment, reason)
         if peer.missing:
-            progress(f"{name} cannot be had: {peer.missing}")
+            progress(f"{name} cannot be had: {peer.missing} (`hakmem bench peers {name}` tries again)")
         found.append(peer)
         _write({**_record(), name: peer})
     return found

@@ -115,7 +115,8 @@ class Crate:
     def fetch(self, name: str, kept: Path) -> Peer:
         source = f"crates.io {self.crate}"
         if shutil.which("cargo") is None:
-            reason = apt.install(["cargo"])
+            # Debian's plain cargo is too old for most of these crates.
+            reason = apt.install(["cargo-web", "rustc-web"])
             if reason is not None:
                 return Peer(name, "", source, missing=f"cargo: {reason}")
         target = kept / "target"

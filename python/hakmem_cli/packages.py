@@ -20,6 +20,8 @@ _PACKAGES = {
     "clang": "clang",
     "binutils": "objdump",
     "git": "git",
+    "valgrind": "valgrind",
+    "patch": "patch",
     "pkg-config": "pkg-config",
     "libcmocka-dev": "/usr/include/cmocka.h",
     "libjemalloc2": f"{_LIBRARIES}/libjemalloc.so.2",

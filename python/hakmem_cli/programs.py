@@ -6,12 +6,14 @@ import datetime
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -247,6 +249,14 @@ def render(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
+@contextmanager
+def _for_everyone(library: Path) -> Iterator[Path]:
+    """A copy where other users can read it, as some servers' must: this tree may be in somebody's home directory."""
+    with tempfile.TemporaryDirectory(prefix="hakmem-library-") as directory:
+        os.chmod(directory, 0o755)
+        yield Path(shutil.copy(library, directory))
+
+
 def run(names: list[str]) -> list[Row]:
     """Runs the matrix, or a part of it, and writes result file and page; the rows that were run."""
     tests = all_tests()
@@ -261,16 +271,21 @@ def run(names: list[str]) -> list[Row]:
         missing["PyPI"] = pypi_failure
     facts = {**dict(info.library_facts(library)), "sources": build.sources_digest()}
     report = Report(facts, dict(info.machine_facts()), datetime.date.today().isoformat())
+    with _for_everyone(library) as copy:
+        _run_all(chosen, copy, missing, report, {each.test for each in tests})
+    return report.rows
+
+
+def _run_all(chosen: list[Test], library: Path, missing: dict[str, str], report: Report, there: set[str]) -> None:
+    """Writes what is known after each row: who interrupts the matrix keeps what was run."""
     for number, test in enumerate(chosen, 1):
         print(f"[{number}/{len(chosen)}] {test.program}: {test.what}", flush=True)
         row = _run_test(test, library, missing)
         print(f"        {'passed' if row.passed else 'FAILED: ' + row.reason}, {row.seconds:.1f} s", flush=True)
         report.rows.append(row)
-        # At once: who interrupts the matrix keeps what was run.
-        merged = merge(_read(RESULTS), report, {each.test for each in tests})
+        merged = merge(_read(RESULTS), report, there)
         write(merged, RESULTS)
         PAGE.write_text(render(merged))
-    return report.rows
 
 
 def matrix(names: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import unittest
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
-from hakmem_cli import build, packages, ports, programs
+from hakmem_cli import build, lab, packages, ports, programs
 from hakmem_cli.say import CannotError, say
 
 PRESETS = ("release", "debug", "tsan", "asan", *ports.PRESETS)
@@ -90,6 +91,32 @@ def _run_unittest(count: Count) -> None:
     count.skipped += [f"py: {test} ({reason})" for test, reason in result.skipped]
 
 
+def _run_lab(count: Count) -> None:
+    """In the lab's interpreter, which has the libraries that they need."""
+    say("testing the lab")
+    script = build.ROOT / "tests" / "lab" / "report.py"
+    try:
+        command = [str(lab.python()), "-B", str(script)]
+    except CannotError as error:
+        count.failed.append(f"lab: {error}")
+        return
+    done = subprocess.run(
+        command, env=lab.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False
+    )
+    ended = False
+    for line in done.stdout.splitlines():
+        told = json.loads(line)
+        if told["outcome"] == "passed":
+            count.passed += 1
+        elif told["outcome"] == "failed":
+            count.failed.append(f"lab: {told['test']}")
+        elif told["outcome"] == "skipped":
+            count.skipped.append(f"lab: {told['test']} ({told['reason']})")
+        ended = told["outcome"] == "end"
+    if not ended:
+        count.failed.append(f"lab: the tests ended with {done.returncode}")
+
+
 def _run_programs(count: Count) -> None:
     say("testing programs")
     for row in programs.run([]):
@@ -109,6 +136,7 @@ def test(*, everything: bool) -> int:
         _run_ctest(preset, count, include_long=everything)
     if "release" in built:
         _run_unittest(count)
+        _run_lab(count)
         if everything:
             _run_programs(count)
     for name in count.skipped:

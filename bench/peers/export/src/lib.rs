@@ -15,6 +15,7 @@ pub const ENOMEM: c_int = 12;
 pub const PAGE: usize = 4096;
 
 /// What the C library's functions promise when there is no memory.
+#[inline(always)]
 pub fn or_no_memory(block: *mut c_void) -> *mut c_void {
     if block.is_null() {
         unsafe { *__errno_location() = ENOMEM };
@@ -22,11 +23,13 @@ pub fn or_no_memory(block: *mut c_void) -> *mut c_void {
     block
 }
 
+#[inline(always)]
 pub fn is_alignment(align: usize) -> bool {
     align.is_power_of_two()
 }
 
 /// Larger requests are refused: pointer differences would not fit. Some allocators do not look.
+#[inline(always)]
 pub fn is_legal(size: usize) -> bool {
     size <= isize::MAX as usize
 }

@@ -1,0 +1,112 @@
+"""The gate's decisions, and how machine code and valgrind's output are read."""
+
+from __future__ import annotations
+
+import unittest
+
+from hakmem_bench import counting, gate
+from hakmem_bench.listing import Instruction, hit_path, mix
+from hakmem_bench.model import CannotError
+
+CACHEGRIND = """desc: I1 cache: 32768 B, 64 B, 8-way associative
+cmd: pairs 100000 16
+events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw Bc Bcm Bi Bim
+fl=/x.c
+fn=main
+1 5 1 1 2 0 0 1 0 0 1 0 0 0
+summary: 500 10 9 120 7 6 80 5 4 60 3 20 2
+"""
+
+
+def numbers(pairs: float = 55.0, loads: int = 6) -> gate.Numbers:
+    return gate.Numbers({"pairs-128": pairs}, {"malloc": {"loads": loads, "stores": 2, "branches": 3}})
+
+
+class Decisions(unittest.TestCase):
+    def test_the_same_passes(self) -> None:
+        self.assertEqual(gate.compare(numbers(), numbers()).failures, [])
+
+    def test_a_little_more_passes_and_too_much_does_not(self) -> None:
+        self.assertEqual(gate.compare(numbers(), numbers(55.0 * 1.019)).failures, [])
+        (failure,) = gate.compare(numbers(), numbers(56.16)).failures
+        self.assertIn("pairs-128: 56.16 instructions per operation, golden 55.00", failure)
+
+    def test_less_is_a_hint(self) -> None:
+        verdict = gate.compare(numbers(), numbers(50.0))
+        self.assertEqual(verdict.failures, [])
+        self.assertIn("--lower", verdict.told[0])
+
+    def test_one_load_more_fails(self) -> None:
+        (failure,) = gate.compare(numbers(), numbers(loads=7)).failures
+        self.assertIn("malloc: 7 loads on the hit path, golden 6", failure)
+
+    def test_golden_numbers_only_fall(self) -> None:
+        self.assertEqual(gate.lowered(numbers(55.0, 6), numbers(56.0, 5)), numbers(55.0, 5))
+
+    def test_what_is_checked_in_is_complete(self) -> None:
+        golden = gate.golden()
+        self.assertEqual(list(golden.instructions), [counted.name for counted in counting.COUNTED])
+        self.assertEqual(list(golden.hit_paths), ["malloc", "free"])
+
+
+class Cachegrind(unittest.TestCase):
+    def test_events_are_summed(self) -> None:
+        self.assertEqual(
+            counting.parse(CACHEGRIND),
+            {
+                "instructions": 500,
+                "loads": 120,
+                "stores": 80,
+                "branches": 80,
+                "branch_misses": 5,
+                "first_level_misses": 22,
+                "last_level_misses": 19,
+            },
+        )
+
+    def test_something_else_is_refused(self) -> None:
+        with self.assertRaises(CannotError):
+            counting.parse("events: Ir\n")
+
+
+class Listing(unittest.TestCase):
+    def kinds(self, text: str) -> tuple[bool, bool, bool]:
+        one = Instruction(0, text)
+        return one.loads, one.stores, one.branches
+
+    def test_loads_stores_and_branches(self) -> None:
+        for text, kinds in (
+            ("mov    (%rcx),%rax", (True, False, False)),
+            ("mov    %rax,(%rcx)", (False, True, False)),
+            ("mov    %rax,0x8(%rcx,%rdx,8)", (False, True, False)),
+            ("sub    %rdi,(%rcx)", (True, True, False)),
+            ("cmp    0x8(%rdx),%rax", (True, False, False)),
+            ("cmpq   $0x0,(%rdx)", (True, False, False)),
+            ("mov    %fs:(%rax),%rcx", (True, False, False)),
+            ("movzbl (%rdx,%rax,1),%eax", (True, False, False)),
+            ("lea    0x7(%rdi),%rax", (False, False, False)),
+            ("mov    %rdx,%rax", (False, False, False)),
+            ("nopw   0x0(%rax,%rax,1)", (False, False, False)),
+            ("ja     e890 <malloc+0x50>", (False, False, True)),
+            ("ret", (False, False, False)),
+        ):
+            with self.subTest(text):
+                self.assertEqual(self.kinds(text), kinds)
+
+    def test_the_hit_path_falls_through_and_follows_jumps(self) -> None:
+        function = [
+            Instruction(0x10, "test   %rdi,%rdi"),
+            Instruction(0x12, "je     30 <f+0x20>"),
+            Instruction(0x14, "jmp    20 <f+0x10>"),
+            Instruction(0x16, "push   %rax"),
+            Instruction(0x20, "mov    (%rdi),%rax"),
+            Instruction(0x22, "ret"),
+            Instruction(0x30, "call   99 <door>"),
+        ]
+        path = hit_path(function)
+        self.assertEqual([one.address for one in path], [0x10, 0x12, 0x14, 0x20, 0x22])
+        self.assertEqual(mix(path), {"loads": 1, "stores": 0, "branches": 2})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,90 @@
+"""Which allocators there are, and what is told of those that cannot be had."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from hakmem_bench import peers
+from hakmem_bench.model import CannotError, Peer
+
+
+class Choice(unittest.TestCase):
+    def test_all_without_a_choice(self) -> None:
+        self.assertEqual(peers.choose(None), list(peers.NAMES))
+        self.assertEqual(peers.NAMES[0], "hakmem")
+
+    def test_in_the_order_given_once_each(self) -> None:
+        self.assertEqual(peers.choose("snmalloc, glibc,snmalloc"), ["snmalloc", "glibc"])
+
+    def test_an_unknown_one_is_named_with_the_legal_ones(self) -> None:
+        line = r"\Asnmallok: no such peer; legal are hakmem, glibc, .*rpmalloc[^\n]*\Z"
+        with self.assertRaisesRegex(CannotError, line):
+            peers.choose("glibc,snmallok")
+        with self.assertRaises(CannotError):
+            peers.choose(" , ")
+
+    def test_the_quick_ones_are_known_and_at_least_six(self) -> None:
+        self.assertLessEqual(set(peers.QUICK), set(peers.NAMES))
+        self.assertGreater(len(peers.QUICK), 6)
+
+
+class Fetching(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.kept = Path(directory.name)
+        self.said: list[str] = []
+        self.answers: dict[str, Peer | Exception] = {}
+        for patch in (
+            mock.patch.object(peers, "KEPT", self.kept),
+            mock.patch.object(peers, "_RECORD", self.kept / "peers.json"),
+            mock.patch.object(peers, "_SOURCES", {name: self for name in ("one", "two")}),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def fetch(self, name: str, kept: Path) -> Peer:
+        answer = self.answers[name]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def test_what_was_fetched_is_known_later(self) -> None:
+        one = Peer("one", "1.2", "somewhere", environment={"A": "B"})
+        self.answers = {"one": one}
+        self.assertEqual(peers.known(["one", "two"]), [])
+        self.assertEqual(peers.fetch(["one"], self.said.append), [one])
+        self.assertEqual(peers.known(["one", "two"]), [one])
+
+    def test_a_library_that_is_gone_is_not_known(self) -> None:
+        library = self.kept / "library.so"
+        library.touch()
+        self.answers = {"one": Peer("one", "1", "", str(library))}
+        with mock.patch.object(peers, "prove", return_value=""):
+            peers.fetch(["one"], self.said.append)
+        self.assertEqual(len(peers.known(["one"])), 1)
+        library.unlink()
+        self.assertEqual(peers.known(["one"]), [])
+
+    def test_a_failure_is_a_peer_that_says_why(self) -> None:
+        self.answers = {"one": OSError("disk full"), "two": Peer("two", "2", "")}
+        one, two = peers.fetch(["one", "two"], self.said.append)
+        self.assertEqual((one.missing, two.missing), ("disk full", ""))
+        self.assertIn("one cannot be had: disk full", "\n".join(self.said))
+        self.assertEqual(peers.known(["one"]), [one])
+
+    def test_one_that_does_not_serve_is_missing(self) -> None:
+        self.answers = {"one": Peer("one", "1", "", str(self.kept / "no-such-library.so"))}
+        (one,) = peers.fetch(["one"], self.said.append)
+        self.assertIn("does not map it", one.missing)
+
+    def test_one_that_crashes_is_missing(self) -> None:
+        with mock.patch.object(peers.subprocess, "run", return_value=mock.Mock(returncode=-11, stderr="")):
+            self.assertEqual(peers.prove(Peer("one", "1", "", "/x")), "/bin/cat ends with -11: ")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+"""The gate, as CI applies it, and the proof that it closes."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from support import LIBRARY, ROOT
+
+sys.path.insert(0, str(ROOT / "python"))
+
+from hakmem_cli import lab  # noqa: E402
+
+SLOWED = """
+import sys
+from pathlib import Path
+from hakmem_bench import trees
+print(trees.ablation("speed", Path(sys.argv[1])).library)
+"""
+
+
+def in_lab(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(lab.python()), "-B", *words],
+        env=lab.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def gate(library: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return in_lab("-m", "hakmem_bench", "gate", "--library", str(library), *words)
+
+
+class Gate(unittest.TestCase):
+    def test_the_library_passes(self) -> None:
+        done = gate(LIBRARY)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("glibc over hakmem in 10 pairs", done.stdout)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "golden numbers are of x86-64")
+    def test_a_slowed_hot_path_does_not(self) -> None:
+        built = in_lab("-c", SLOWED, str(ROOT / "tests" / "gate" / "slow.patch"))
+        self.assertEqual(built.returncode, 0, built.stderr)
+        done = gate(Path(built.stdout.strip()), "--no-race")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"FAILED pairs-128: 58\.\d\d instructions per operation")
+        self.assertIn("FAILED malloc, its hit path numbered:\n   1  ", done.stdout)
+
+    def test_a_library_that_is_not_there_is_named(self) -> None:
+        done = gate(Path("/no/such/libhakmem.so"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("/no/such/libhakmem.so: no such file", done.stderr)

@@ -133,16 +133,16 @@ def _structures() -> Iterable[Test]:
             command=("nodes", kind, count, rounds, "42"),
             quick=("nodes", kind, count, quick, "42") if kind != "list" else None,
         )
-    for kind, what, count, quick_words in (
-        ("inplace", "one vector after the other, grown to as much as 256 MiB", "60", ()),
-        ("moving", "8 vectors, grown in turn to as much as 32 MiB", "300", ()),
-        ("string", "1024 strings, grown by a few bytes at a time to as much as 8 KiB", "60000", ("15000", "42")),
+    for kind, what, count, seed, quick_words in (
+        ("inplace", "one vector after the other, grown to as much as 251 MiB", "60", "7", ()),
+        ("moving", "8 vectors, grown in turn to as much as 32 MiB", "300", "42", ()),
+        ("string", "1024 strings, grown by a few bytes at a time to as much as 8 KiB", "60000", "42", ("15000", "42")),
     ):
         yield Test(
             name=f"realloc-{kind}",
             group="structures",
             what=f"{what}, by realloc",
-            command=("growing", kind, count, "42"),
+            command=("growing", kind, count, seed),
             quick=("growing", kind, *quick_words) if quick_words else None,
         )
 

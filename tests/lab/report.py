@@ -1,4 +1,4 @@
-"""Runs the lab's tests, in the lab's interpreter, and prints how each ended: a JSON object a line, for `hakmem test`."""
+"""Runs the lab's tests in the lab's interpreter; a JSON object a line says how each ended, for `hakmem test`."""
 
 from __future__ import annotations
 

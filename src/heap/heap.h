@@ -74,8 +74,9 @@ struct outbox {
 
 /* Up to 8 neighbouring free units, taken together so that busy threads do not share lines of the tag map. */
 struct unit_group {
-    char *base;    /* of the group, aligned to 8 units */
-    uint32_t free; /* bit u: unit u is in stock */
+    char *base;     /* of the group, aligned to its size */
+    uint32_t units; /* its size */
+    uint32_t free;  /* bit u: unit u is in stock */
 };
 
 /* The stack that a signal handler runs on, if it has one of its own (sigaltstack); else empty. */
@@ -106,6 +107,7 @@ struct heap {
     size_t outbox_bytes;
     size_t capacity_bytes;       /* of all magazines, if full */
     uint64_t aged_ms;            /* when this heap last looked for old memory */
+    size_t units;                /* that its slabs hold, about */
     struct unit_group stock[STOCK_GROUPS];
     struct outbox outbox[OUTBOXES];
     struct shelf shelf[SIZE_CLASSES];

@@ -18,6 +18,10 @@ enum {
     STREAK_GROWS = 4, /* this many refills in a row widen the magazine too */
 };
 
+/* A heap's magazines hold at most this part of it, and may always hold so many bytes. */
+enum { CACHE_SHARE = 8 };
+#define CACHE_LEAST ((size_t)256 << 10)
+
 /* Bytes that a fresh magazine may hold. */
 #define FIRST_BYTES ((size_t)2048)
 
@@ -53,6 +57,13 @@ static size_t capacity_most(unsigned class)
     return clamp_size(policy.magazine_bytes / size_classes[class].size, CAPACITY_LEAST, CAPACITY_MOST);
 }
 
+/* Most bytes that all magazines of the heap may hold: a share of what its slabs are made of. */
+static size_t cache_most(const struct heap *heap)
+{
+    size_t share = (heap->units << UNIT_SHIFT) / CACHE_SHARE;
+    return min_size(max_size(share, CACHE_LEAST), policy.thread_cache_bytes);
+}
+
 /* Gives a held magazine more slots; returns its top in the new place. The old place stays when there is no
  * memory, or the thread's caches are at their limit. */
 static void **resize(struct heap *heap, unsigned class, void **top, size_t capacity)
@@ -61,7 +72,7 @@ static void **resize(struct heap *heap, unsigned class, void **top, size_t capac
     size_t size = size_classes[class].size;
     size_t count = shelf->slots != NULL ? (size_t)(top - shelf->slots) : 0;
     size_t bytes = heap->capacity_bytes + (capacity - shelf->capacity) * size;
-    if (capacity > shelf->capacity && shelf->slots != NULL && bytes > policy.thread_cache_bytes)
+    if (capacity > shelf->capacity && shelf->slots != NULL && bytes > cache_most(heap))
         return top;
     void **slots = meta_alloc(slots_bytes(capacity));
     if (slots == NULL)

@@ -3,15 +3,22 @@
 #include "base/bits.h"
 #include "span/span.h"
 
-enum { GROUP_UNITS = 8 };
+enum {
+    GROUP_UNITS_MOST = 8,
+    SHARE = 64, /* a group is at most this part of what the heap holds */
+};
 
-#define GROUP_SIZE (GROUP_UNITS * UNIT_SIZE)
-#define WHOLE_GROUP mask32(GROUP_UNITS)
+/* Large heaps take large groups: what lies in them unused is small beside what they hold. */
+static unsigned group_units(const struct heap *heap)
+{
+    size_t share = heap->units / SHARE;
+    return share < 2 ? 1 : (unsigned)min_size((size_t)1 << log2_floor(share), GROUP_UNITS_MOST);
+}
 
 static void *take_from(struct unit_group *group, unsigned units)
 {
     uint32_t mask = mask32(units);
-    for (unsigned first = 0; first + units <= GROUP_UNITS; first++) {
+    for (unsigned first = 0; first + units <= GROUP_UNITS_MOST; first++) {
         if ((group->free >> first & mask) == mask) {
             group->free &= ~(mask << first);
             return group->base + first * UNIT_SIZE;
@@ -20,46 +27,57 @@ static void *take_from(struct unit_group *group, unsigned units)
     return NULL;
 }
 
-static struct unit_group *new_group(struct heap *heap)
+static struct unit_group *new_group(struct heap *heap, unsigned size)
 {
     bool zero;
     for (int i = 0; i < STOCK_GROUPS; i++) {
         struct unit_group *group = &heap->stock[i];
         if (group->free != 0)
             continue;
-        group->base = span_take(GROUP_UNITS, GROUP_UNITS, &zero);
-        group->free = group->base != NULL ? WHOLE_GROUP : 0;
-        return group->base != NULL ? group : NULL;
+        char *base = span_take(size, size, &zero);
+        if (base == NULL)
+            return NULL;
+        *group = (struct unit_group){.base = base, .units = size, .free = mask32(size)};
+        return group;
     }
     return NULL;
 }
 
+static void *take(struct heap *heap, unsigned units)
+{
+    unsigned size = group_units(heap);
+    bool zero;
+    if (units >= size)
+        return span_take(units, 1, &zero);
+    for (int i = 0; i < STOCK_GROUPS; i++) {
+        void *at = take_from(&heap->stock[i], units);
+        if (at != NULL)
+            return at;
+    }
+    struct unit_group *group = new_group(heap, size);
+    return group != NULL ? take_from(group, units) : span_take(units, 1, &zero);
+}
+
 void *stock_take(struct heap *heap, unsigned units)
 {
-    if (units < GROUP_UNITS) {
-        for (int i = 0; i < STOCK_GROUPS; i++) {
-            void *at = take_from(&heap->stock[i], units);
-            if (at != NULL)
-                return at;
-        }
-        struct unit_group *group = new_group(heap);
-        if (group != NULL)
-            return take_from(group, units);
-    }
-    bool zero;
-    return span_take(units, 1, &zero);
+    void *at = take(heap, units);
+    if (at != NULL)
+        heap->units += units;
+    return at;
 }
 
 void stock_give(struct heap *heap, void *at, unsigned units)
 {
+    heap->units -= min_size(heap->units, units); /* adopted slabs were counted where they were made */
     for (int i = 0; i < STOCK_GROUPS; i++) {
         struct unit_group *group = &heap->stock[i];
         size_t offset = (uintptr_t)at - (uintptr_t)group->base;
-        if (offset >= GROUP_SIZE || offset + units * UNIT_SIZE > GROUP_SIZE)
+        size_t size = group->units * UNIT_SIZE;
+        if (offset >= size || offset + units * UNIT_SIZE > size)
             continue; /* below (the distance wraps), above, or across the end: not of this group */
         group->free |= mask32(units) << (offset >> UNIT_SHIFT);
-        if (group->free == WHOLE_GROUP) {
-            span_give(group->base, GROUP_UNITS, true);
+        if (group->free == mask32(group->units)) {
+            span_give(group->base, group->units, true);
             *group = (struct unit_group){0};
         }
         return;
@@ -71,7 +89,7 @@ void stock_trim(struct heap *heap)
 {
     for (int i = 0; i < STOCK_GROUPS; i++) {
         struct unit_group *group = &heap->stock[i];
-        for (unsigned unit = 0; unit < GROUP_UNITS; unit++)
+        for (unsigned unit = 0; unit < group->units; unit++)
             if ((group->free >> unit & 1) != 0)
                 span_give(group->base + unit * UNIT_SIZE, 1, true);
         *group = (struct unit_group){0};

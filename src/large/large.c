@@ -64,6 +64,17 @@ void large_evict_before(uint64_t before_ms)
         release(old);
 }
 
+/* Gives back the oldest kept blocks, of as many units in sum as a request needs that none of them could serve: it takes
+ * their pages, or others that are warm, where it would have grown the process. */
+static void make_room(size_t units)
+{
+    struct large *old;
+    for (size_t given = 0; given < units && (old = bigcache_evict(UINT64_MAX)) != NULL;) {
+        given += old->units;
+        release(old);
+    }
+}
+
 /* Forgets that large blocks started in these units. Looks before it writes: most of the tags of a huge sparse
  * block have never been touched. */
 static void clear_tags(const char *at, size_t units)
@@ -111,8 +122,10 @@ void *large_alloc(size_t size, size_t align, bool *zero)
     *zero = false;
     if (align <= UNIT_SIZE)
         block = bigcache_get(units);
-    if (block == NULL)
+    if (block == NULL) {
+        make_room(units);
         block = make(units, max_size(align >> UNIT_SHIFT, 1), zero);
+    }
     if (block == NULL)
         return NULL;
     go_live(block, size);

@@ -67,13 +67,20 @@ static int find_zeros(uint32_t used, unsigned units, unsigned align)
     return starts == 0 ? -1 : __builtin_ctz(starts);
 }
 
+/* Units that were written before first: they have their pages already. */
+static int find_run(const struct superslab *s, unsigned units, unsigned align)
+{
+    int at = find_zeros(s->used | ~s->dirty, units, align);
+    return at >= 0 ? at : find_zeros(s->used, units, align);
+}
+
 struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first)
 {
     for (uint64_t left = rooms & ~(uint64_t)mask32(units); left != 0; left &= left - 1) {
         struct list_node *node = by_room[__builtin_ctzll(left)].first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
-            int at = find_zeros(s->used, units, align);
+            int at = find_run(s, units, align);
             if (at >= 0) {
                 *first = (unsigned)at;
                 return s;

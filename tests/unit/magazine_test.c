@@ -90,6 +90,23 @@ static void capacity_keeps_to_the_policy(void)
     CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes / SIZE);
 }
 
+/* A small heap, however often its refills and flushes alternate. */
+static void magazines_keep_to_their_share_of_the_heap(void)
+{
+    struct heap *heap = heap_own();
+    for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
+        size_t count = min_size((16 << 10) / size_classes[class].size + 4, BLOCKS);
+        for (int round = 0; round < 50; round++) {
+            for (size_t i = 0; i < count; i++)
+                blocks[i] = hak_malloc(size_classes[class].size);
+            free_all(count);
+        }
+    }
+    size_t share = max_size((heap->units << UNIT_SHIFT) / 8, 256 << 10);
+    CHECK(heap->capacity_bytes <= share + (64 << 10)); /* those of the largest classes hold two from the start */
+    CHECK(heap->capacity_bytes < policy.thread_cache_bytes);
+}
+
 static void thread_keeps_its_budget(void)
 {
     policy.thread_cache_bytes = 300 << 10;
@@ -278,6 +295,7 @@ int main(void)
         UNIT_TEST(refills_come_ascending),
         UNIT_TEST(capacity_grows_with_use),
         UNIT_TEST(capacity_keeps_to_the_policy),
+        UNIT_TEST(magazines_keep_to_their_share_of_the_heap),
         UNIT_TEST(thread_keeps_its_budget),
         UNIT_TEST(trim_empties_and_narrows),
         UNIT_TEST(oldest_are_flushed_first),

@@ -183,6 +183,20 @@ static void prefers_the_fullest(void)
     CHECK(take_units(3) == full);
 }
 
+static void prefers_units_that_have_their_pages(void)
+{
+    init();
+    bool zero;
+    char *clean = span_take(2, 1, &zero);
+    char *dirty = span_take(2, 1, &zero);
+    char *last = span_take(1, 1, &zero);
+    CHECK(clean + 2 * UNIT_SIZE == dirty && dirty + 2 * UNIT_SIZE == last);
+    span_give(clean, 2, false);
+    span_give(dirty, 2, true);
+    CHECK(span_take(2, 1, &zero) == dirty && !zero);
+    CHECK(span_take(1, 1, &zero) == clean && zero);
+}
+
 static void long_runs_start_on_superslabs(void)
 {
     init();
@@ -406,6 +420,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(follows_a_model),
         UNIT_TEST(prefers_the_fullest),
+        UNIT_TEST(prefers_units_that_have_their_pages),
         UNIT_TEST(long_runs_start_on_superslabs),
         UNIT_TEST(aligns_absolutely),
         UNIT_TEST(extends_only_into_free_units),

@@ -34,8 +34,10 @@ static void follows_a_model(void)
     size_t steps = scaled_work(STEPS);
     for (size_t step = 0; step < steps; step++) {
         struct run *run = &runs[random_below(&seed, RUNS)];
-        if (random_below(&seed, 1000) == 0)
+        if (random_below(&seed, 1000) == 0) {
             stock_trim(heap);
+            heap->units = (size_t)1 << random_below(&seed, 12); /* groups of another size */
+        }
         if (run->at != NULL) {
             mark_taken(run, false);
             stock_give(heap, run->at, run->units);
@@ -54,10 +56,30 @@ static void follows_a_model(void)
     CHECK(heap_used_bytes() == before);
 }
 
+/* Enough for groups of 8. */
+enum { UNITS_OF_LARGE_HEAP = 1 << 16 };
+
+static void small_heaps_hold_nothing_in_stock(void)
+{
+    struct heap *heap = heap_own();
+    hak_malloc_trim(0);
+    size_t before = heap_used_bytes();
+    heap->units = 0;
+    void *at[100];
+    for (size_t i = 0; i < 100; i++) {
+        at[i] = stock_take(heap, 1);
+        CHECK(heap_used_bytes() == before + (i + 1) * UNIT_SIZE);
+    }
+    for (size_t i = 0; i < 100; i++)
+        stock_give(heap, at[i], 1);
+    CHECK(heap->units == 0 && heap_used_bytes() == before);
+}
+
 static void neighbours_serve_small_slabs(void)
 {
     struct heap *heap = heap_own();
     hak_malloc_trim(0);
+    heap->units = UNITS_OF_LARGE_HEAP;
     char *first = stock_take(heap, 1);
     for (size_t i = 1; i < 8; i++)
         CHECK(stock_take(heap, 1) == first + i * UNIT_SIZE);
@@ -72,6 +94,7 @@ static void group_knows_its_own(void)
     size_t before = heap_used_bytes();
     for (unsigned units = 1; units <= 7; units++) {
         struct run runs[64];
+        heap->units = UNITS_OF_LARGE_HEAP;
         for (int i = 0; i < 64; i++)
             runs[i] = (struct run){stock_take(heap, units), units};
         for (int i = 0; i < 64; i++)
@@ -84,6 +107,10 @@ static void group_knows_its_own(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(follows_a_model), UNIT_TEST(neighbours_serve_small_slabs), UNIT_TEST(group_knows_its_own)};
+        UNIT_TEST(follows_a_model),
+        UNIT_TEST(small_heaps_hold_nothing_in_stock),
+        UNIT_TEST(neighbours_serve_small_slabs),
+        UNIT_TEST(group_knows_its_own),
+    };
     return cmocka_run_group_tests_name("stock", tests, NULL, NULL);
 }

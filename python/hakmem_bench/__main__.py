@@ -33,9 +33,9 @@ def _repetitions(text: str) -> int:
     return int(text)
 
 
-def _measuring() -> argparse.ArgumentParser:
+def _measuring() -> _Parser:
     """What all commands that measure have."""
-    options = argparse.ArgumentParser(add_help=False)
+    options = _Parser(add_help=False)
     options.add_argument("--quick", action="store_true", help="fewer and shorter tests: five minutes")
     options.add_argument("--tests", metavar="NAME,...", help="only these tests or groups (see `bench list`)")
     options.add_argument("--repetitions", type=_repetitions, metavar="N", help="of each test with each allocator")

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hakmem_bench import runner
 from hakmem_bench.model import CannotError, Counts, Peer
@@ -85,7 +86,8 @@ def count(counted: Counted, peer: Peer) -> Counts:
     if isinstance(more, str):
         return Counts(counted.name, peer.name, 0, status=more)
     operations = counted.more - counted.fewer
-    return Counts(counted.name, peer.name, **{name: (more[name] - fewer[name]) / operations for name in _EVENTS})
+    figures: dict[str, Any] = {name: (more[name] - fewer[name]) / operations for name in _EVENTS}
+    return Counts(counted.name, peer.name, **figures)
 
 
 def count_all(peers: Sequence[Peer], progress: Progress) -> list[Counts]:

@@ -102,7 +102,8 @@ def measure(
     result = Result(provenance.facts(library, asked), list(measured))
     result.left_out = missing
     output = options.output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}.json"
-    with _Bar(console, plan.steps) as bar:
+    counted = len(counting.COUNTED) * sum(not peer.missing for peer in measured) if plan.counts else 0
+    with _Bar(console, plan.steps + counted) as bar:
         schedule.run(plan, result, bar, lambda kept: kept.write(output))
     if not result.complete:
         console.print("interrupted: what was measured is kept")

@@ -60,7 +60,7 @@ class Test:
     packages: tuple[str, ...] = ()
     """Debian's packages that it needs."""
     memory_only: bool = False
-    """Its time says nothing (it sleeps): only its peak and curve count."""
+    """Its time says nothing (it sleeps): only its peak and curve count. These repeat: one run is enough."""
 
 
 @dataclass

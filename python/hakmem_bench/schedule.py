@@ -33,10 +33,14 @@ class Plan:
     """Counts under valgrind, if they are wanted."""
     system_calls: bool = False
 
+    def repetitions_of(self, test: Test) -> int:
+        return 1 if test.memory_only else self.repetitions
+
     @property
     def steps(self) -> int:
+        """Without the counts, which add theirs."""
         present = sum(not peer.missing for peer in self.peers)
-        return len(self.tests) * present * (self.repetitions + self.system_calls)
+        return present * sum(self.repetitions_of(test) + self.system_calls for test in self.tests)
 
 
 def _disturbed(sample: Sample) -> bool:
@@ -59,10 +63,11 @@ def _run_undisturbed(test: Test, peer: Peer, result: TestResult, *, quick: bool)
 def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) -> None:
     peers = [peer for peer in plan.peers if not peer.missing]
     broken: set[str] = set()
-    for repetition in range(plan.repetitions):
+    repetitions = plan.repetitions_of(test)
+    for repetition in range(repetitions):
         first = repetition % len(peers)
         for peer in peers[first:] + peers[:first]:
-            progress.step(f"{test.name}, {repetition + 1} of {plan.repetitions}: {peer.name}")
+            progress.step(f"{test.name}, {repetition + 1} of {repetitions}: {peer.name}")
             samples = result.samples.setdefault(peer.name, [])
             if peer.name in broken:
                 samples.append(samples[-1])

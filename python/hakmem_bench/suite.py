@@ -44,7 +44,7 @@ def _larson() -> Iterable[Test]:
         yield Test(
             name=f"larson-{name}",
             group="larson",
-            what=f"{threads} threads replace {blocks} blocks each of {least} to {most} bytes and hand them on",
+            what=f"{blocks} blocks of {least} to {most} bytes per thread ({threads}), replaced at random and handed on",
             command=("larson", "1", *words),
             quick=("larson", "1", *words) if name in ("1", "8") else None,
             threads=threads,

@@ -40,7 +40,8 @@ def _measuring() -> _Parser:
     options.add_argument("--tests", metavar="NAME,...", help="only these tests or groups (see `bench list`)")
     options.add_argument("--repetitions", type=_repetitions, metavar="N", help="of each test with each allocator")
     options.add_argument("--output", type=Path, metavar="FILE", help="the result file; its page is beside it")
-    options.add_argument("--no-counts", action="store_true", help="no counts under valgrind and strace")
+    options.add_argument("--no-counts", action="store_true", help="no counts under valgrind")
+    options.add_argument("--no-system-calls", action="store_true", help="no counts under strace")
     return options
 
 
@@ -52,6 +53,7 @@ def _options(parsed: argparse.Namespace) -> lab.Options:
         repetitions=parsed.repetitions,
         output=parsed.output,
         counts=not parsed.no_counts,
+        system_calls=not parsed.no_system_calls,
     )
 
 

@@ -28,7 +28,9 @@ class Options:
     repetitions: int | None = None
     output: Path | None = None
     counts: bool = True
-    """Counts under valgrind and of system calls, in the full run."""
+    """Counts under valgrind, in the full run."""
+    system_calls: bool = True
+    """The same under strace."""
 
 
 class _Bar:
@@ -97,7 +99,7 @@ def measure(
         repetitions=options.repetitions or (_QUICK_REPETITIONS if options.quick else _FULL_REPETITIONS),
         quick=options.quick,
         counts=counting.count_all if options.counts and not options.quick else None,
-        system_calls=options.counts and not options.quick,
+        system_calls=options.system_calls and not options.quick,
     )
     result = Result(provenance.facts(library, asked), list(measured))
     result.left_out = missing

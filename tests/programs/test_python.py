@@ -115,7 +115,8 @@ class CPythonWide(ProgramTest):
         report = self.directory / "report.xml"
         report.unlink(missing_ok=True)
         command = [PYTHON, "-m", "test", "-j2", "--timeout", "400", "-u", "cpu,subprocess"]
-        command += ["--junit-xml", str(report), *modules]
+        # VSOCK: a virtual machine may have such sockets and nobody at their other end.
+        command += ["--junit-xml", str(report), "--ignore", "*VSOCK*", *modules]
         result = run(command, preload=preload, cwd=self.directory, seconds=self.seconds / 2)
         self.assertEqual(any(process.startswith("python3") for process in result.served), preload)
         self.assertTrue(report.exists(), result.stdout.decode(errors="replace")[-2000:])

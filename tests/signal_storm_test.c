@@ -161,11 +161,17 @@ static void await(pid_t child)
     __atomic_fetch_add(&forks, 1, __ATOMIC_RELAXED);
 }
 
+/* One thread forks at a time: a handler that interrupts glibc's fork while that holds its lock must not allocate when
+ * another thread forks too (docs/using.md). */
+static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
+
 static void fork_once(uint64_t *random)
 {
+    CHECK(pthread_mutex_lock(&forking) == 0);
     pid_t child = fork();
     if (child == 0)
         work_in_child(*random);
+    CHECK(pthread_mutex_unlock(&forking) == 0);
     await(child);
 }
 

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { SPAWNERS = 8, MANY = 64, KEYS = 4 };
 
@@ -232,6 +233,40 @@ static void first_allocation_in_round(size_t round)
     CHECK(process_rss_bytes() < before + scaled_rss(8u << 20));
 }
 
+static void *trim_always(void *ended)
+{
+    while (!atomic_load((atomic_bool *)ended))
+        family.malloc_trim(0);
+    return NULL;
+}
+
+/* The same while somebody trims, and the stack, with the thread's words, is unmapped as soon as the thread is joined:
+ * sooner than the kernel says that it is gone. */
+static void stacks_vanish(void)
+{
+    enum { STACK = 1 << 17 };
+    const size_t repetitions = scaled_work(1000);
+    printf("threads: %zu on stacks that are unmapped while others trim\n", repetitions);
+    fflush(stdout);
+    destructions = 0;
+    atomic_bool ended = false;
+    pthread_t trimmer;
+    CHECK(pthread_create(&trimmer, NULL, trim_always, &ended) == 0);
+    for (size_t i = 0; i < repetitions; i++) {
+        pthread_attr_t attributes;
+        pthread_t thread;
+        void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(stack != MAP_FAILED);
+        CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstack(&attributes, stack, STACK) == 0);
+        CHECK(pthread_create(&thread, &attributes, silent_thread, (void *)(uintptr_t)destructor_rounds) == 0);
+        CHECK(pthread_join(thread, NULL) == 0 && munmap(stack, STACK) == 0);
+        pthread_attr_destroy(&attributes);
+    }
+    atomic_store(&ended, true);
+    CHECK(pthread_join(trimmer, NULL) == 0);
+    CHECK(destructions == repetitions);
+}
+
 int main(int argc, char **argv)
 {
     family_require_hakmem();
@@ -252,6 +287,9 @@ int main(int argc, char **argv)
         const bool all_rounds = destructor_rounds == PTHREAD_DESTRUCTOR_ITERATIONS;
         for (size_t round = 1; all_rounds && round <= destructor_rounds; round++) {
             first_allocation_in_round(round);
+        }
+        if (all_rounds) {
+            stacks_vanish();
         }
     } while (storm_goes_on());
     printf("threads: ok\n");

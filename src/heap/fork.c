@@ -71,7 +71,7 @@ void fork_prepare(void)
         if (is_other_threads(heap) && life_reclaim_locked(heap))
             continue;
         if (is_other_threads(heap)) {
-            freeze_close(heap);
+            (void)freeze_close(heap); /* if not, the child sees it */
             others = true;
         }
     }
@@ -121,10 +121,11 @@ void fork_parent(void)
 static void bury(struct heap *heap)
 {
     bool has_holes = heap->frozen == FREEZE_HOLES;
+    bool usable = heap->in_door == 0 && freeze_is_closed(heap);
     heap->tls = NULL;
     heap->interrupt.depth = 0;
     heap->frozen = FREEZE_NONE;
-    if (heap->in_door != 0) {
+    if (!usable) {
         heap->quarantined = true;
         return;
     }

@@ -9,6 +9,10 @@
 #include "heap/view.h"
 #include "os/os.h"
 
+/* The end of a signal handler may show the owner its view for an instant (interrupt.c), and the look at the twin and
+ * that at the view may both miss it. So often does not happen. */
+enum { LOOKS_MOST = 8 };
+
 /* The twin's budget is 0, so that malloc comes to the door before it looks at a bin. Thief and owner may both be
  * here at once: they write the same. */
 static FRAGILE void set_up_twin(struct heap *heap)
@@ -20,24 +24,46 @@ static FRAGILE void set_up_twin(struct heap *heap)
     store_release(&heap->twin.heap, heap);
 }
 
-FRAGILE void freeze_show_twin(struct heap *heap, struct view **tls)
+FRAGILE void freeze_show_twin(struct heap *heap)
 {
     set_up_twin(heap);
-    store_release(tls, &heap->twin);
+    store_release(&thread_view, &heap->twin);
 }
 
-void freeze_close(struct heap *heap)
+static uint32_t low_half(const struct view *view)
+{
+    return (uint32_t)(uintptr_t)view;
+}
+
+bool freeze_is_closed(const struct heap *heap)
+{
+    return os_holds(heap->tls, low_half(&heap->twin));
+}
+
+/* The owner's word lies in its thread's memory. A thread that told us of its end has taken its word back; but one that
+ * first allocated in the last round of its destructors, or in a signal handler after it, ends without a word, and its
+ * stack may be unmapped, or another thread's, at any time. So the kernel looks whether the word is still ours, and the
+ * kernel writes it, which fails where a store of our own would fault. */
+static bool show_twin_to_owner(struct heap *heap)
+{
+    set_up_twin(heap);
+    for (int looks = 0; looks < LOOKS_MOST; looks++)
+        if (os_set_bit((uintptr_t *)(void *)heap->tls, low_half(&heap->view), TWIN_BIT) || freeze_is_closed(heap))
+            return true;
+    return false;
+}
+
+bool freeze_close(struct heap *heap)
 {
     if (load_relaxed(&heap->frozen) == FREEZE_NONE)
         store_relaxed(&heap->frozen, (uint32_t)FREEZE_CLOSED);
-    freeze_show_twin(heap, heap->tls);
+    return show_twin_to_owner(heap);
 }
 
 bool freeze_begin(struct heap *heap)
 {
     lock_take(&heap->lock);
-    if (heap->tls != NULL) {
-        freeze_close(heap);
+    if (heap->tls != NULL && freeze_close(heap)) {
         if (os_barrier() && load_acquire(&heap->in_door) == 0) {
             store_relaxed(&heap->frozen, (uint32_t)FREEZE_HOLES);
             return true;

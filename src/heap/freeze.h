@@ -21,18 +21,22 @@ enum freeze {
 };
 
 /* Freezes a heap that some other thread owns. True: it is frozen and its lock is held until freeze_end.
- * False: it has no thread, its owner is busy inside the door, or the kernel has no barrier. */
+ * False: it has no thread or one that has gone, its owner is busy inside the door, or the kernel has no barrier. */
 bool freeze_begin(struct heap *heap);
 void freeze_end(struct heap *heap);
 
 /* Gives back what the magazines, inbox and outboxes of a frozen heap hold. Returns the blocks taken. */
 size_t freeze_empty(struct heap *heap);
 
-/* Freezes a heap without looking whether its owner is inside the door; heap.lock is held, and tls is not NULL. */
-void freeze_close(struct heap *heap);
+/* Freezes a heap without looking whether its owner is inside the door; heap.lock is held, and tls is not NULL. False:
+ * its owner's word is not to be found any more. */
+bool freeze_close(struct heap *heap);
 
-/* Points a thread's word to the heap's closed twin. */
-void freeze_show_twin(struct heap *heap, struct view **tls);
+/* Does the owner's word point to the twin? tls is not NULL. */
+bool freeze_is_closed(const struct heap *heap);
+
+/* The owner closes its own heap. */
+void freeze_show_twin(struct heap *heap);
 
 /* The owner, inside the door: waits for whoever froze the heap, makes it whole again and opens it. While a hot
  * function is interrupted (interrupt.h), it only waits. */

@@ -92,6 +92,10 @@ struct interrupt_state {
     struct handler_stack stack;
 };
 
+/* The address of a heap's twin is that of its view with this bit set: whoever closes the heap from outside has the
+ * kernel set it in the owner's word (freeze.c). */
+enum { TWIN_BIT = 13, HEAP_ALIGN = 2 << TWIN_BIT };
+
 struct heap {
     struct view view;
 
@@ -122,7 +126,11 @@ struct heap {
     struct heap *next;            /* in the list of all heaps; immutable */
     struct list_node idle;        /* among idle heaps; guarded by the life lock */
     struct letter *inbox ALIGNED(64);
-    struct view twin ALIGNED(64); /* set up when the heap is first closed */
+    struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; its page is not touched before */
 };
+
+_Static_assert(offsetof(struct heap, twin) - offsetof(struct heap, view) == (size_t)1 << TWIN_BIT
+                   && sizeof(struct heap) <= HEAP_ALIGN,
+               "a larger heap needs a higher TWIN_BIT");
 
 #endif

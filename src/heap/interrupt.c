@@ -37,7 +37,7 @@ FRAGILE struct interruption interrupt_begin(uintptr_t frame, struct handler_stac
     else
         heap->interrupt.depth++;
     compiler_fence();
-    freeze_show_twin(heap, &thread_view);
+    freeze_show_twin(heap);
     compiler_fence();
     return interruption;
 }

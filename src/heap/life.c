@@ -10,7 +10,7 @@
 #include "heap/view.h"
 #include "os/os.h"
 
-enum { HEAP_ALIGN = 128, ADOPT_LOOKS_AT = 8 };
+enum { ADOPT_LOOKS_AT = 8 };
 
 struct lock life_lock = LOCK_INITIALIZER(LOCK_LIFE);
 

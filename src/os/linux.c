@@ -22,8 +22,12 @@
 enum {
     MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
     MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
-    FUTEX_WAIT_PRIVATE = 0 | 128,
+    FUTEX_CMP_REQUEUE_PRIVATE = 4 | 128,
+    FUTEX_WAKE_OP_PRIVATE = 5 | 128,
 };
+
+/* Of FUTEX_WAKE_OP: set the bit with this number; nobody waits. */
+#define FUTEX_SET_BIT(bit) ((2u | 8u) << 28 | (bit) << 12)
 
 enum {
     PRIVATE_MEMORY = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -31,14 +35,19 @@ enum {
 };
 
 /* The kernel's answer: a value, or -errno; errno itself is kept. */
-static long kernel(long number, long a, long b, long c, long d, long e)
+static long kernel6(long number, long a, long b, long c, long d, long e, long f)
 {
     int saved = errno;
-    long result = syscall(number, a, b, c, d, e, 0L);
+    long result = syscall(number, a, b, c, d, e, f);
     if (result == -1)
         result = -(long)errno;
     errno = saved;
     return result;
+}
+
+static long kernel(long number, long a, long b, long c, long d, long e)
+{
+    return kernel6(number, a, b, c, d, e, 0);
 }
 
 static bool is_error(long result)
@@ -135,11 +144,33 @@ bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
                             MREMAP_MAYMOVE | MREMAP_FIXED, (long)to));
 }
 
+/* Nobody waits for it. */
+static uint32_t idle_futex;
+
 bool os_holds(const void *at, uint32_t value)
 {
-    /* A futex is waited for only if it has the value: for no time at all, so that a wait ends in ETIMEDOUT. */
-    struct timespec no_time = {0};
-    return kernel(SYS_futex, (long)at, FUTEX_WAIT_PRIVATE, (long)value, (long)&no_time, 0) == -ETIMEDOUT;
+    /* Waiters are moved only if the futex has the value: here none are, and there are none. Before it looks, the kernel
+     * announces itself to those who change the other futex (futex_hb_waiters_inc), with a full barrier. */
+    return kernel6(SYS_futex, (long)at, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&idle_futex, (long)value) == 0;
+}
+
+#if HAK_TSAN /* which does not see what the kernel writes */
+static bool set_bit(uint32_t *at, unsigned bit)
+{
+    __atomic_fetch_or(at, 1u << bit, __ATOMIC_ACQ_REL);
+    return true;
+}
+#else
+static bool set_bit(uint32_t *at, unsigned bit)
+{
+    return kernel6(SYS_futex, (long)&idle_futex, FUTEX_WAKE_OP_PRIVATE, 0, 0, (long)at, FUTEX_SET_BIT(bit)) == 0;
+}
+#endif
+
+bool os_set_bit(uintptr_t *at, uint32_t low, unsigned bit)
+{
+    uint32_t *half = (uint32_t *)(void *)at + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    return os_holds(half, low) && set_bit(half, bit);
 }
 
 void os_release(void *at, size_t bytes)

@@ -42,8 +42,14 @@ bool os_can_move(void *from, size_t bytes);
  * at `to` any more (Linux unmaps the destination before it looks further, unless there are too many mappings). */
 bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
 
-/* Is there readable memory at `at` (a multiple of 4) that holds `value`? Whatever is there, this does not fault. */
+/* Is there readable memory at `at` (a multiple of 4) that holds `value`? Whatever is there, this does not fault.
+ * A full memory barrier comes before the look. */
 bool os_holds(const void *at, uint32_t value);
+
+/* Sets a bit (below 32) in the word at `at` if the low half of the word is `low`: first the look, then, in one step,
+ * the bit. False: the word is another, or is no longer there. Whatever is there, this does not fault. A full memory
+ * barrier comes first. */
+bool os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 
 /* Returns a whole reservation to the system. */
 void os_release(void *at, size_t bytes);

@@ -10,7 +10,7 @@
 #include "os/os.h"
 #include "random.h"
 
-enum { KINDS = 12 };
+enum { KINDS = 13 };
 
 static _Atomic unsigned refused_calls;
 static _Atomic size_t refuse_first;
@@ -127,6 +127,7 @@ bool __real_os_barrier(void);
 bool __real_os_is_secure(void);
 bool __real_os_can_move(void *from, size_t bytes);
 bool __real_os_holds(const void *at, uint32_t value);
+bool __real_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 bool __real_os_thread_is_gone(int thread);
 uint64_t __real_os_random(void);
 size_t __real_os_address_limit(void);
@@ -143,6 +144,7 @@ bool __wrap_os_barrier(void);
 bool __wrap_os_is_secure(void);
 bool __wrap_os_can_move(void *from, size_t bytes);
 bool __wrap_os_holds(const void *at, uint32_t value);
+bool __wrap_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 bool __wrap_os_thread_is_gone(int thread);
 uint64_t __wrap_os_random(void);
 size_t __wrap_os_address_limit(void);
@@ -255,6 +257,11 @@ bool __wrap_os_can_move(void *from, size_t bytes)
 bool __wrap_os_holds(const void *at, uint32_t value)
 {
     return !refuses(FAKE_HOLDS) && __real_os_holds(at, value);
+}
+
+bool __wrap_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit)
+{
+    return !refuses(FAKE_SET_BIT) && __real_os_set_bit(at, low, bit);
 }
 
 bool __wrap_os_thread_is_gone(int thread)

@@ -29,7 +29,8 @@ enum fake_calls {
     FAKE_RANDOM = 1 << 9,  /* always the same number */
     FAKE_LIMIT = 1 << 10,  /* os_address_limit: unknown */
     FAKE_HOLDS = 1 << 11,
-    FAKE_ALL = (1 << 12) - 1,
+    FAKE_SET_BIT = 1 << 12, /* os_set_bit: the word has gone */
+    FAKE_ALL = (1 << 13) - 1,
 };
 
 #define FAKE_EVERY SIZE_MAX

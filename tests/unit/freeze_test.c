@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -297,6 +298,28 @@ static void thief_leaves_the_top_alone(void)
     worker_stop(&worker);
 }
 
+/* As a thread leaves it whose end the allocator did not see, before the kernel says that it is gone. */
+static void word_that_is_gone_is_left_alone(void)
+{
+    heap_own();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *stack = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED);
+    struct view **word = (struct view **)(void *)stack;
+    struct heap *heap = heap_other(word);
+    CHECK(freeze_begin(heap));
+    freeze_end(heap);
+    CHECK(*word == &heap->twin);
+    *word = &view_unborn; /* another thread's now */
+    CHECK(!freeze_begin(heap));
+    hak_malloc_trim(0);
+    CHECK(*word == &view_unborn);
+    CHECK(munmap(stack, page) == 0);
+    CHECK(!freeze_begin(heap));
+    hak_malloc_trim(0);
+    CHECK(heap->tls == word);
+}
+
 static void budget_survives(void)
 {
     struct worker worker;
@@ -353,6 +376,7 @@ int main(void)
         UNIT_TEST(thief_gives_up_at_a_busy_door),
         UNIT_TEST(thief_gives_up_without_barrier),
         UNIT_TEST(thief_leaves_the_top_alone),
+        UNIT_TEST(word_that_is_gone_is_left_alone),
         UNIT_TEST(budget_survives),
         UNIT_TEST(abort_handler_may_allocate_and_fork),
     };

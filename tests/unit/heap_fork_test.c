@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -186,15 +187,33 @@ static void come_to_a_heartbeat(void *unused)
         hak_free(hak_malloc(SMALL_MAX));
 }
 
-static void leave_quarantined_alone(void)
+static void leave_alone(void)
 {
     CHECK(vanished->quarantined);
     CHECK(vanished->tls == NULL);
     CHECK(!freeze_begin(vanished));
-    use_and_free(NULL);
     hak_malloc_trim(0);
     struct view *word = &view_unborn;
     CHECK(life_birth(&word) != vanished);
+}
+
+static void use_and_leave_alone(void)
+{
+    use_and_free(NULL);
+    leave_alone();
+}
+
+/* Its thread ended without a word, and its stack is unmapped already; the kernel does not yet say that it is gone. */
+static void heap_whose_word_is_gone_is_quarantined(void)
+{
+    heap_own();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *stack = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED);
+    vanished = heap_other((struct view **)(void *)stack);
+    CHECK(munmap(stack, page) == 0);
+    fork_and(leave_alone);
+    CHECK(!vanished->quarantined);
 }
 
 static void heap_of_a_busy_door_is_quarantined(void)
@@ -206,7 +225,7 @@ static void heap_of_a_busy_door_is_quarantined(void)
     worker_start(&worker);
     worker_begin(&worker, come_to_a_heartbeat, NULL);
     sem_wait(&in_door);
-    fork_and(leave_quarantined_alone);
+    fork_and(use_and_leave_alone);
     CHECK(!vanished->quarantined);
     sem_post(&go_on);
     worker_wait(&worker);
@@ -290,6 +309,7 @@ int main(void)
         UNIT_TEST(child_inherits_frozen_heaps),
         UNIT_TEST(child_keeps_its_own_frozen_heap),
         UNIT_TEST(heap_of_a_busy_door_is_quarantined),
+        UNIT_TEST(heap_whose_word_is_gone_is_quarantined),
         UNIT_TEST(other_handlers_may_allocate),
         UNIT_TEST(budget_survives),
         UNIT_TEST(children_may_fork),

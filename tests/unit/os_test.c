@@ -184,6 +184,20 @@ static void looks_without_faulting(void)
     CHECK(!os_holds(reserve(1), 0));
 }
 
+static void sets_a_bit_without_faulting(void)
+{
+    char *at = committed(2);
+    uintptr_t *word = (uintptr_t *)(void *)(at + page);
+    *word = 0xfedc0000u;
+    CHECK(!os_set_bit(word, 0xfedc0001u, 5) && *word == 0xfedc0000u);
+    CHECK(os_set_bit(word, 0xfedc0000u, 5) && *word == 0xfedc0020u);
+    CHECK(os_set_bit(word, 0xfedc0020u, 5) && *word == 0xfedc0020u);
+    *word = (uintptr_t)-1 / 3;
+    CHECK(os_set_bit(word, 0x55555555u, 31) && *word == ((uintptr_t)-1 / 3 | 0x80000000u));
+    os_release(at, 2 * page);
+    CHECK(!os_set_bit(word, 0xfedc0020u, 5) && !os_set_bit(word, 0, 5));
+}
+
 static void errno_is_kept(void)
 {
     char *at = committed(2);
@@ -192,7 +206,7 @@ static void errno_is_kept(void)
     CHECK(!os_refill_hole(at, page));
     CHECK(!os_commit((void *)(UINTPTR_MAX - MIB + 1), page));
     CHECK(!os_move(at, page, at, page));
-    CHECK(!os_holds(NULL, 0));
+    CHECK(!os_holds(NULL, 0) && !os_set_bit(NULL, 0, 1));
     (void)os_barrier();
     (void)os_random();
     (void)os_address_limit();
@@ -235,6 +249,7 @@ int main(void)
         UNIT_TEST(asking_for_a_move_changes_nothing),
         UNIT_TEST(refused_move_changes_nothing),
         UNIT_TEST(looks_without_faulting),
+        UNIT_TEST(sets_a_bit_without_faulting),
         UNIT_TEST(errno_is_kept),
         UNIT_TEST(threads_have_numbers),
         UNIT_TEST(random_numbers_differ),

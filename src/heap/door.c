@@ -160,12 +160,30 @@ static void free_own(struct heap *heap, unsigned class, void *p)
     magazine_push(heap, class, p);
 }
 
+/* The mail of a thread that sleeps, or has no need of blocks, piles up. Who finds that out collects it, and takes all
+ * that is cached there if the thread has not been at its door since the last time. */
+static COLD void collect_pile(struct heap *heap)
+{
+    struct heap *to = heap->piled;
+    heap->piled = NULL;
+    bool sleeps = load_relaxed(&to->frozen) == FREEZE_HOLES;
+    if (load_relaxed(&to->tls) == NULL || !freeze_begin(to))
+        return;
+    if (sleeps)
+        (void)freeze_empty(to);
+    else
+        mail_collect(to, false);
+    freeze_end(to);
+}
+
 /* Magazines are typed by class, not by owner: without memory for a letter, ours may keep the block. A full one
  * loses it: a leak of one block, in a process that has not 512 bytes. */
 static void send(struct heap *heap, uintptr_t tag, void *p)
 {
     if (!mail_send(heap, mail_owner(tag), p))
         (void)magazine_keep(heap, tag % SIZE_CLASSES, p);
+    if (UNLIKELY(heap->piled != NULL))
+        collect_pile(heap);
 }
 
 static void route(struct heap *heap, void *p)

@@ -109,9 +109,10 @@ struct heap {
     uint32_t letters_kept;
     struct letter *letters;      /* empty ones, for reuse */
     size_t outbox_bytes;
+    struct heap *piled;          /* a heap whose inbox was found too full, or NULL */
     size_t capacity_bytes;       /* of all magazines, if full */
     uint64_t aged_ms;            /* when this heap last looked for old memory */
-    size_t units;                /* that its slabs hold, about */
+    size_t units;                /* that its slabs hold */
     struct unit_group stock[STOCK_GROUPS];
     struct outbox outbox[OUTBOXES];
     struct shelf shelf[SIZE_CLASSES];

@@ -6,13 +6,15 @@
 #include "heap/report.h"
 #include "heap/shelf.h"
 
-enum { LETTER_BLOCKS = 62, LETTERS_KEPT = 8 };
+enum { LETTER_BLOCKS = 62, LETTERS_KEPT = 8, PILE_GRAIN = 64 };
 
 #define OUTBOX_BYTES_MOST (64 * KIB)
+#define INBOX_BYTES_MOST (512 * KIB)
 
 struct letter {
     struct letter *next;
-    size_t count;
+    uint32_t count;
+    uint32_t pile; /* what it and the letters below it hold, in PILE_GRAINs, about */
     void *block[LETTER_BLOCKS];
 };
 
@@ -63,10 +65,13 @@ static void keep_letter(struct heap *heap, struct letter *letter)
     lock_drop(&letters_lock);
 }
 
-static void post(struct heap *to, struct letter *letter)
+/* The pile below may be that of a letter that was taken meanwhile, and is on its way again: then it is off. */
+static void post(struct heap *to, struct letter *letter, size_t bytes)
 {
     struct letter *first = load_relaxed(&to->inbox);
     do {
+        uint32_t below = first != NULL ? load_relaxed(&first->pile) : 0;
+        store_relaxed(&letter->pile, below + (uint32_t)divide_up(bytes, PILE_GRAIN));
         letter->next = first;
     } while (!__atomic_compare_exchange_n(&to->inbox, &first, letter, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
@@ -75,10 +80,14 @@ static void post_outbox(struct heap *from, struct outbox *box)
 {
     if (box->letter == NULL)
         return;
-    post(box->to, box->letter);
+    struct heap *to = box->to;
+    post(to, box->letter, box->bytes);
     box->letter = NULL;
     from->outbox_bytes -= box->bytes;
     box->bytes = 0;
+    const struct letter *newest = load_relaxed(&to->inbox);
+    if (newest != NULL && load_relaxed(&newest->pile) > INBOX_BYTES_MOST / PILE_GRAIN)
+        from->piled = to;
 }
 
 void mail_post_all(struct heap *from)
@@ -139,13 +148,13 @@ static bool deliver(struct heap *heap, struct magazine_hold *hold, void *p)
 /* Empties a letter. What could not be forwarded comes back in it, for the next time. */
 static void read_letter(struct heap *heap, struct magazine_hold *hold, struct letter *letter)
 {
-    size_t left = 0;
-    for (size_t i = 0; i < letter->count; i++)
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < letter->count; i++)
         if (!deliver(heap, hold, letter->block[i]))
             letter->block[left++] = letter->block[i];
     letter->count = left;
     if (left > 0)
-        post(heap, letter);
+        post(heap, letter, 0);
     else
         keep_letter(heap, letter);
 }

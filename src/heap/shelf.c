@@ -110,6 +110,7 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
     struct shelf *shelf = &heap->shelf[slab->class];
     arena_assign(slab->base, slab->units, (uintptr_t)heap | slab->class, slab);
     shelf->blocks_out += slab->blocks - slab->free;
+    heap->units += slab->units;
     enlist(shelf, slab);
 }
 
@@ -124,6 +125,7 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class)
     if (slab != NULL) {
         ASSERT(shelf->blocks_out >= slab->blocks - slab->free);
         shelf->blocks_out -= slab->blocks - slab->free;
+        heap->units -= slab->units;
     }
     return slab;
 }

@@ -68,7 +68,7 @@ void *stock_take(struct heap *heap, unsigned units)
 
 void stock_give(struct heap *heap, void *at, unsigned units)
 {
-    heap->units -= min_size(heap->units, units); /* adopted slabs were counted where they were made */
+    heap->units -= units;
     for (int i = 0; i < STOCK_GROUPS; i++) {
         struct unit_group *group = &heap->stock[i];
         size_t offset = (uintptr_t)at - (uintptr_t)group->base;

@@ -17,7 +17,8 @@ enum { LINKS_MOST = 10000 };
 /* As heap/mail.c has it. */
 struct letter {
     struct letter *next;
-    size_t count;
+    uint32_t count;
+    uint32_t pile;
     void *block[62];
 };
 
@@ -56,7 +57,7 @@ static void found(const void *p)
 static void count_letter(const struct letter *letter)
 {
     for (; letter != NULL && ends(); letter = letter->next)
-        for (size_t i = 0; i < letter->count; i++)
+        for (uint32_t i = 0; i < letter->count; i++)
             found(letter->block[i]);
 }
 

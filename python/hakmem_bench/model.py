@@ -60,7 +60,13 @@ class Test:
     packages: tuple[str, ...] = ()
     """Debian's packages that it needs."""
     memory_only: bool = False
-    """Its time says nothing (it sleeps): only its peak and curve count. These repeat: one run is enough."""
+    """Its time says nothing (it sleeps, or is told how long to take): only its peak and curve count. These repeat: one
+    run is enough."""
+    only: tuple[str, ...] = ()
+    """The allocators that it is run with; all, if empty."""
+
+    def takes(self, peer: Peer) -> bool:
+        return not peer.missing and (not self.only or peer.name in self.only)
 
 
 @dataclass

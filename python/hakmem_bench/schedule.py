@@ -39,8 +39,10 @@ class Plan:
     @property
     def steps(self) -> int:
         """Without the counts, which add theirs."""
-        present = sum(not peer.missing for peer in self.peers)
-        return present * sum(self.repetitions_of(test) + self.system_calls for test in self.tests)
+        return sum(
+            (self.repetitions_of(test) + self.system_calls) * sum(test.takes(peer) for peer in self.peers)
+            for test in self.tests
+        )
 
 
 def _disturbed(sample: Sample) -> bool:
@@ -61,11 +63,11 @@ def _run_undisturbed(test: Test, peer: Peer, result: TestResult, *, quick: bool)
 
 
 def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) -> None:
-    peers = [peer for peer in plan.peers if not peer.missing]
+    peers = [peer for peer in plan.peers if test.takes(peer)]
     broken: set[str] = set()
     repetitions = plan.repetitions_of(test)
     for repetition in range(repetitions):
-        first = repetition % len(peers)
+        first = repetition % max(len(peers), 1)
         for peer in peers[first:] + peers[:first]:
             progress.step(f"{test.name}, {repetition + 1} of {repetitions}: {peer.name}")
             samples = result.samples.setdefault(peer.name, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hakmem_bench import programs
-from hakmem_bench.model import CannotError, Test
+from hakmem_bench.model import OURS, CannotError, Test
 
 
 def _random_mixed() -> Iterable[Test]:
@@ -49,6 +49,15 @@ def _larson() -> Iterable[Test]:
             quick=("larson", "1", *words) if name in ("1", "8") else None,
             threads=threads,
         )
+    yield Test(
+        name="larson-minute",
+        group="larson",
+        what="larson-8 for a minute: it goes on, and its memory does not grow",
+        command=("larson", "60", "8", "1000", "5000", "100", "4141", "8"),
+        threads=8,
+        memory_only=True,
+        only=(OURS, "glibc", "mimalloc"),
+    )
 
 
 def _threads() -> Iterable[Test]:

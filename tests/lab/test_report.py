@@ -263,7 +263,7 @@ class Words(unittest.TestCase):
     def test_criteria_of_the_original_are_in_its_units(self) -> None:
         result = fake.only(["hakmem", "glibc"])
         rate, vm, larson = ratio_of(*[0.02] * 7), ratio_of(*[15.5] * 7), ratio_of(*[0.004] * 7)
-        rate.name, vm.name, larson.name = "random-mixed-256", "vm", "larson-8"
+        rate.name, vm.name, larson.name = "random-mixed-256", "vm", "larson-minute"
         for sample in larson.samples["hakmem"]:
             sample.wall = 60
         larson.samples["hakmem"][3] = Sample("signal 11")

@@ -52,6 +52,15 @@ class Schedule(unittest.TestCase):
         for samples in result.tests[0].samples.values():
             self.assertEqual([sample.seconds for sample in samples], [0, 1, 2])
 
+    def test_a_test_may_be_for_some_only(self) -> None:
+        test = Test("one", "group", "", ("x",), only=("glibc", "hakmem"), memory_only=True)
+        plan = schedule.Plan([test], PEERS, 3, quick=False)
+        self.assertEqual(plan.steps, 2)
+        result = Result({}, PEERS)
+        with mock.patch.object(runner, "run", lambda test, peer, *, quick: Sample("ok", peak_kib=1)):
+            schedule.run(plan, result, Said(), lambda result: None)
+        self.assertEqual([len(result.tests[0].samples.get(peer.name, [])) for peer in PEERS], [1, 1, 0])
+
     def test_a_disturbed_run_is_repeated_and_the_quietest_kept(self) -> None:
         foreign = iter([0.9, 0.5, 0.7])
         result = self.run_plan(

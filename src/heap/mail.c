@@ -9,7 +9,7 @@
 enum { LETTER_BLOCKS = 62, LETTERS_KEPT = 8, PILE_GRAIN = 64 };
 
 #define OUTBOX_BYTES_MOST (64 * KIB)
-#define INBOX_BYTES_MOST (512 * KIB)
+#define INBOX_BYTES_MOST (2 * MIB)
 
 struct letter {
     struct letter *next;

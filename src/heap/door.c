@@ -176,18 +176,12 @@ static COLD void collect_pile(struct heap *heap)
     freeze_end(to);
 }
 
-/* Another heap's block. Magazines are typed by class, not by owner: one that runs low keeps it for this thread's next
- * malloc, which saves the owner a letter and this thread a refill. Without memory for a letter any may keep it; a full
- * one loses it: a leak of one block, in a process that has not 512 bytes. */
-static void free_foreign(struct heap *heap, uintptr_t tag, void *p)
+/* Magazines are typed by class, not by owner: without memory for a letter, ours may keep the block. A full one
+ * loses it: a leak of one block, in a process that has not 512 bytes. */
+static void send(struct heap *heap, uintptr_t tag, void *p)
 {
-    unsigned class = tag % SIZE_CLASSES;
-    if (magazine_is_top(heap, class, p))
-        report_pointer(FAULT_DOUBLE_FREE, p);
-    if (magazine_wants(heap, class) && magazine_keep(heap, class, p))
-        return;
     if (!mail_send(heap, mail_owner(tag), p))
-        (void)magazine_keep(heap, class, p);
+        (void)magazine_keep(heap, tag % SIZE_CLASSES, p);
     if (UNLIKELY(heap->piled != NULL))
         collect_pile(heap);
 }
@@ -199,7 +193,7 @@ static void route(struct heap *heap, void *p)
     if (class < SIZE_CLASSES)
         free_own(heap, (unsigned)class, p);
     else if (tag >= TAG_KINDS)
-        free_foreign(heap, tag, p);
+        send(heap, tag, p);
     else if (tag == TAG_LARGE)
         free_large(p);
     else

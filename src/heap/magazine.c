@@ -224,12 +224,6 @@ bool magazine_keep(struct heap *heap, unsigned class, void *p)
     return kept;
 }
 
-bool magazine_wants(const struct heap *heap, unsigned class)
-{
-    const struct shelf *shelf = &heap->shelf[class];
-    return shelf->slots != NULL && heap->view.bin[class].top < shelf->slots + shelf->capacity / 2;
-}
-
 bool magazine_is_top(const struct heap *heap, unsigned class, const void *p)
 {
     return p != NULL && load_relaxed(heap->view.bin[class].top) == p;

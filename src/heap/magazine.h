@@ -31,9 +31,6 @@ void magazine_flush_all(struct heap *heap);
  * adopted that. False: there is no memory to send it, and it stays. */
 bool magazine_give_back(struct heap *heap, unsigned class, void *p);
 
-/* Is there a magazine of the class, and is it less than half full? */
-bool magazine_wants(const struct heap *heap, unsigned class);
-
 /* Makes room for at least `count` blocks, within the limits of the policy. */
 void magazine_widen(struct heap *heap, unsigned class, size_t count);
 

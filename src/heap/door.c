@@ -8,7 +8,6 @@
 #include "base/fail.h"
 #include "heap/entry.h"
 #include "heap/fork.h"
-#include "heap/freeze.h"
 #include "heap/heartbeat.h"
 #include "heap/interrupt.h"
 #include "heap/life.h"
@@ -17,6 +16,7 @@
 #include "heap/orphan.h"
 #include "heap/report.h"
 #include "heap/shelf.h"
+#include "heap/sleeper.h"
 #include "heap/start.h"
 #include "heap/stock.h"
 #include "heap/view.h"
@@ -160,30 +160,16 @@ static void free_own(struct heap *heap, unsigned class, void *p)
     magazine_push(heap, class, p);
 }
 
-/* The mail of a thread that sleeps, or has no need of blocks, piles up. Who finds that out collects it, and takes all
- * that is cached there if the thread has not been at its door since the last time. */
-static COLD void collect_pile(struct heap *heap)
-{
-    struct heap *to = heap->piled;
-    heap->piled = NULL;
-    bool sleeps = load_relaxed(&to->frozen) == FREEZE_HOLES;
-    if (load_relaxed(&to->tls) == NULL || !freeze_begin(to))
-        return;
-    if (sleeps)
-        (void)freeze_empty(to);
-    else
-        mail_collect(to, false);
-    freeze_end(to);
-}
-
 /* Magazines are typed by class, not by owner: without memory for a letter, ours may keep the block. A full one
  * loses it: a leak of one block, in a process that has not 512 bytes. */
 static void send(struct heap *heap, uintptr_t tag, void *p)
 {
     if (!mail_send(heap, mail_owner(tag), p))
         (void)magazine_keep(heap, tag % SIZE_CLASSES, p);
-    if (UNLIKELY(heap->piled != NULL))
-        collect_pile(heap);
+    if (UNLIKELY(heap->piled != NULL)) {
+        sleeper_collect(heap->piled);
+        heap->piled = NULL;
+    }
 }
 
 static void route(struct heap *heap, void *p)
@@ -280,17 +266,6 @@ size_t door_prewarm(size_t size, size_t count)
     return min_size(ready, count);
 }
 
-/* Other threads that sleep are emptied too: who asks for a trim wants all there is. */
-static void empty_sleepers(const struct heap *own)
-{
-    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
-        if (heap == own || load_relaxed(&heap->tls) == NULL || life_reclaim(heap) || !freeze_begin(heap))
-            continue;
-        freeze_empty(heap);
-        freeze_end(heap);
-    }
-}
-
 bool door_trim(void)
 {
     struct heap *heap = enter_own();
@@ -298,7 +273,7 @@ bool door_trim(void)
         return false;
     mail_post_all(heap);
     orphan_tidy();
-    empty_sleepers(heap);
+    sleeper_empty_all(heap);
     mail_collect(heap, false);
     magazine_flush_all(heap);
     shelf_release_empty(heap);

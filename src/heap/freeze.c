@@ -47,6 +47,7 @@ bool freeze_is_closed(const struct heap *heap)
 static bool show_twin_to_owner(struct heap *heap)
 {
     set_up_twin(heap);
+    view_prepare_doubles();
     for (int looks = 0; looks < LOOKS_MOST; looks++)
         if (os_set_bit((uintptr_t *)(void *)heap->tls, low_half(&heap->view), TWIN_BIT) || freeze_is_closed(heap))
             return true;

@@ -109,7 +109,8 @@ struct heap {
     uint32_t letters_kept;
     struct letter *letters;      /* empty ones, for reuse */
     size_t outbox_bytes;
-    struct heap *piled;          /* a heap whose inbox was found too full, or NULL */
+    struct heap *piled;          /* a heap whose mail should be collected, or NULL */
+    struct heap *looked_at;      /* by sleeper_look, the last time; or NULL */
     size_t capacity_bytes;       /* of all magazines, if full */
     uint64_t aged_ms;            /* when this heap last looked for old memory */
     size_t units;                /* that its slabs hold */
@@ -126,6 +127,7 @@ struct heap {
     bool quarantined;             /* its owner vanished in a fork, inside the door: never used again */
     struct heap *next;            /* in the list of all heaps; immutable */
     struct list_node idle;        /* among idle heaps; guarded by the life lock */
+    struct list *idle_in;         /* which of them; NULL: none */
     struct letter *inbox ALIGNED(64);
     struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; its page is not touched before */
 };

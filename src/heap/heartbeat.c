@@ -7,6 +7,7 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/sleeper.h"
 #include "large/large.h"
 #include "span/span.h"
 
@@ -61,6 +62,7 @@ void heartbeat(struct heap *heap)
         mail_collect(heap, true);
     look_at_next_magazine(heap);
     life_clean_one();
+    sleeper_look(heap);
     give_back_old(heap);
     if (heap_events.heartbeat != NULL)
         heap_events.heartbeat(heap);

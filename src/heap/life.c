@@ -29,16 +29,18 @@ static void idle_push_locked(struct list *list, struct heap *heap)
         list_push_back(list, &heap->idle);
     else
         list_push_front(list, &heap->idle);
+    heap->idle_in = list;
     store_relaxed(&idle_count, idle_count + 1);
     store_release(&heap->in_door, 0u);
 }
 
-static struct heap *idle_take_locked(struct list *list, struct list_node *node)
+static struct heap *idle_take_locked(struct list_node *node)
 {
     if (node == NULL)
         return NULL;
     struct heap *heap = LIST_ENTRY(node, struct heap, idle);
-    list_remove(list, node);
+    list_remove(heap->idle_in, node);
+    heap->idle_in = NULL;
     store_relaxed(&idle_count, idle_count - 1);
     store_relaxed(&heap->in_door, 1u);
     return heap;
@@ -50,7 +52,7 @@ static struct heap *idle_lend(void)
     if (load_relaxed(&idle_count) == 0)
         return NULL;
     lock_take(&life_lock);
-    struct heap *heap = warm.first != NULL ? idle_take_locked(&warm, warm.first) : idle_take_locked(&clean, clean.first);
+    struct heap *heap = idle_take_locked(warm.first != NULL ? warm.first : clean.first);
     lock_drop(&life_lock);
     return heap;
 }
@@ -117,7 +119,7 @@ void life_retire(struct heap *heap)
         clean_heap(heap);
     lock_take(&heap->lock);
     if (heap->tls != NULL)
-        store_release(heap->tls, &view_dead);
+        store_release(heap->tls, STATIC_VIEW(dead));
     store_relaxed(&heap->tls, NULL);
     store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
     lock_drop(&heap->lock);
@@ -181,9 +183,9 @@ static struct heap *idle_take_to_clean(void)
     struct heap *heap = NULL;
     lock_take(&life_lock);
     if (warm.last != NULL) {
-        heap = idle_take_locked(&warm, warm.last);
+        heap = idle_take_locked(warm.last);
     } else if (clean.first != NULL) {
-        heap = idle_take_locked(&clean, clean.first);
+        heap = idle_take_locked(clean.first);
         if (!mail_waits(heap)) {
             idle_push_locked(&clean, heap);
             heap = NULL;
@@ -193,17 +195,33 @@ static struct heap *idle_take_to_clean(void)
     return heap;
 }
 
+static void clean_and_return(struct heap *heap)
+{
+    clean_heap(heap);
+    lock_take(&life_lock);
+    idle_push_locked(&clean, heap);
+    lock_drop(&life_lock);
+}
+
 void life_clean_one(void)
 {
     if (load_relaxed(&idle_count) == 0)
         return;
     struct heap *heap = idle_take_to_clean();
-    if (heap == NULL)
-        return;
-    clean_heap(heap);
+    if (heap != NULL)
+        clean_and_return(heap);
+}
+
+bool life_clean(struct heap *heap)
+{
     lock_take(&life_lock);
-    idle_push_locked(&clean, heap);
+    bool idle = heap->idle_in != NULL;
+    if (idle)
+        idle_take_locked(&heap->idle);
     lock_drop(&life_lock);
+    if (idle)
+        clean_and_return(heap);
+    return idle;
 }
 
 void life_clean_all(void)

@@ -35,6 +35,9 @@ bool life_adopt(struct heap *heap, unsigned class);
 void life_clean_one(void);
 void life_clean_all(void);
 
+/* Cleans this heap, if it is idle. */
+bool life_clean(struct heap *heap);
+
 /* The newest heap; the others follow by `next`. Any thread. */
 struct heap *life_heaps(void);
 

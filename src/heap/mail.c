@@ -2,23 +2,22 @@
 
 #include "arena/arena.h"
 #include "arena/meta.h"
+#include "base/clock.h"
+#include "heap/letter.h"
 #include "heap/magazine.h"
 #include "heap/report.h"
 #include "heap/shelf.h"
 
-enum { LETTER_BLOCKS = 62, LETTERS_KEPT = 8, PILE_GRAIN = 64 };
+enum { LETTERS_KEPT = 8 };
 
 #define OUTBOX_BYTES_MOST (64 * KIB)
-#define INBOX_BYTES_MOST (2 * MIB)
 
-struct letter {
-    struct letter *next;
-    uint32_t count;
-    uint32_t pile; /* what it and the letters below it hold, in PILE_GRAINs, about */
-    void *block[LETTER_BLOCKS];
-};
-
-_Static_assert(sizeof(struct letter) == 512, "a letter is eight cache lines");
+/* An inbox may hold so much; so much if its first letter has waited so long (a thread that only waits for a processor
+ * comes sooner); and so much if its heap has no thread. */
+#define PILE_MOST (2 * MIB)
+#define PILE_MOST_LATE (64 * KIB)
+#define PILE_MOST_IDLE (128 * KIB)
+enum { LATE_MS = 20 };
 
 struct lock letters_lock = LOCK_INITIALIZER(LOCK_LETTERS);
 static struct letter *pool; /* empty letters that no heap keeps */
@@ -65,15 +64,30 @@ static void keep_letter(struct heap *heap, struct letter *letter)
     lock_drop(&letters_lock);
 }
 
-/* The pile below may be that of a letter that was taken meanwhile, and is on its way again: then it is off. */
+/* The letter below may have been taken meanwhile, and be on its way again: then pile and time are off. */
 static void post(struct heap *to, struct letter *letter, size_t bytes)
 {
+    uint32_t now = (uint32_t)clock_now_ms();
     struct letter *first = load_relaxed(&to->inbox);
     do {
         uint32_t below = first != NULL ? load_relaxed(&first->pile) : 0;
         store_relaxed(&letter->pile, below + (uint32_t)divide_up(bytes, PILE_GRAIN));
+        store_relaxed(&letter->since, first != NULL ? load_relaxed(&first->since) : now);
         letter->next = first;
     } while (!__atomic_compare_exchange_n(&to->inbox, &first, letter, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+enum mail_state mail_state(const struct heap *to)
+{
+    const struct letter *newest = load_relaxed(&to->inbox);
+    if (newest == NULL)
+        return MAIL_FINE;
+    size_t pile = (size_t)load_relaxed(&newest->pile) * PILE_GRAIN;
+    if (load_relaxed(&to->tls) == NULL)
+        return pile > PILE_MOST_IDLE ? MAIL_MUCH : MAIL_FINE;
+    if (pile > PILE_MOST_LATE && (uint32_t)clock_now_ms() - load_relaxed(&newest->since) > LATE_MS)
+        return MAIL_LATE;
+    return pile > PILE_MOST ? MAIL_MUCH : MAIL_FINE;
 }
 
 static void post_outbox(struct heap *from, struct outbox *box)
@@ -85,8 +99,7 @@ static void post_outbox(struct heap *from, struct outbox *box)
     box->letter = NULL;
     from->outbox_bytes -= box->bytes;
     box->bytes = 0;
-    const struct letter *newest = load_relaxed(&to->inbox);
-    if (newest != NULL && load_relaxed(&newest->pile) > INBOX_BYTES_MOST / PILE_GRAIN)
+    if (mail_state(to) != MAIL_FINE)
         from->piled = to;
 }
 

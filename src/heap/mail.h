@@ -22,6 +22,15 @@ void mail_post_all(struct heap *from);
  * only), else into slabs. */
 void mail_collect(struct heap *heap, bool to_magazines);
 
+enum mail_state {
+    MAIL_FINE,
+    MAIL_MUCH, /* others should collect it: the owner is slow to */
+    MAIL_LATE, /* the owner has not looked for long */
+};
+
+/* Of an inbox, seen from outside; about. */
+enum mail_state mail_state(const struct heap *to);
+
 ALWAYS_INLINE bool mail_waits(struct heap *heap)
 {
     return __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != NULL;

@@ -56,10 +56,10 @@ static bool start_once(void)
 
 struct heap *start_thread(void)
 {
-    store_relaxed(&thread_view, &view_birth);
+    store_relaxed(&thread_view, STATIC_VIEW(birth));
     struct heap *heap = start_once() ? life_birth(&thread_view) : NULL;
     if (heap == NULL) {
-        store_relaxed(&thread_view, &view_unborn);
+        store_relaxed(&thread_view, STATIC_VIEW(unborn));
         return NULL;
     }
     /* A thread that cannot tell us of its end keeps its heap for ever, and nobody writes to its word. This may

@@ -21,10 +21,25 @@ ALWAYS_INLINE struct bin *view_bin(struct view *view, size_t class)
     return (struct bin *)(void *)((char *)view->bin + offset);
 }
 
-/* The static views. */
-extern HIDDEN struct view view_unborn;
-extern HIDDEN struct view view_birth;
-extern HIDDEN struct view view_dead;
+/* Of threads that have no heap. Who closes a heap from outside may set TWIN_BIT in such a thread's word, if it has just
+ * taken the place of the owner's (freeze.c): in the address of a view the bit is set already, or leads to its double. */
+struct static_views {
+    struct view unborn;
+    struct view birth;
+    struct view dead;
+};
+
+struct doubled_views {
+    struct static_views views;
+    char gap[((size_t)1 << TWIN_BIT) - sizeof(struct static_views)];
+    struct static_views doubles; /* as the views, once somebody may set the bit */
+};
+
+extern HIDDEN struct doubled_views view_statics;
+
+#define STATIC_VIEW(name) (&view_statics.views.name)
+
+void view_prepare_doubles(void);
 
 /* Closes every bin of a view in fresh memory. */
 void view_close(struct view *view);

@@ -175,7 +175,7 @@ static void unborn_threads_try_again(void)
         CHECK(hak_malloc(SIZE) == NULL && errno == ENOMEM);
         errno = 0;
         CHECK(hak_malloc(100000) == NULL && errno == ENOMEM);
-        CHECK(view_load() == &view_unborn);
+        CHECK(view_load() == STATIC_VIEW(unborn));
         hak_free(NULL);
         CHECK(hak_malloc_trim(0) == 0);
         CHECK(hak_prewarm(SIZE, 10) == 0);
@@ -256,11 +256,11 @@ static void prewarmed_slabs_go_back(void)
 {
     heap_own();
     hak_malloc_trim(0);
-    size_t before = heap_used_bytes();
+    size_t before = span_used_bytes();
     CHECK(hak_prewarm(1024, 10000) == 10000);
-    CHECK(heap_used_bytes() >= before + 10000 * 1024 / 2);
+    CHECK(span_used_bytes() >= before + 10000 * 1024 / 2);
     hak_malloc_trim(0);
-    CHECK(heap_used_bytes() == before);
+    CHECK(span_used_bytes() == before);
 }
 
 static void blocks_shrink_without_memory(void)

@@ -87,7 +87,7 @@ static void check_nothing_is_lost(void)
     stats_read(&stats);
     CHECK(stats.small_blocks == 0);
     CHECK(stats.cached_bytes == 0);
-    CHECK(heap_used_bytes() == 0);
+    CHECK(span_used_bytes() == 0);
 }
 
 static void owners_and_a_thief(void)

@@ -310,14 +310,42 @@ static void word_that_is_gone_is_left_alone(void)
     CHECK(freeze_begin(heap));
     freeze_end(heap);
     CHECK(*word == &heap->twin);
-    *word = &view_unborn; /* another thread's now */
+    *word = STATIC_VIEW(unborn); /* another thread's now */
     CHECK(!freeze_begin(heap));
     hak_malloc_trim(0);
-    CHECK(*word == &view_unborn);
+    CHECK(*word == STATIC_VIEW(unborn));
     CHECK(munmap(stack, page) == 0);
     CHECK(!freeze_begin(heap));
     hak_malloc_trim(0);
     CHECK(heap->tls == word);
+}
+
+/* The bit came too late, and was set in the word of a thread that has taken the place. */
+static void use_word_with_bit(void *view)
+{
+    thread_view = (struct view *)((uintptr_t)view | (uintptr_t)1 << TWIN_BIT);
+    void *block = hak_malloc(SIZE);
+    CHECK(block != NULL);
+    hak_free(block);
+    hak_free(hak_malloc(1 << 20));
+}
+
+static void word_may_be_another_threads_by_now(void)
+{
+    struct view *const views[] = {STATIC_VIEW(unborn), STATIC_VIEW(dead)};
+    struct worker worker;
+    worker_start(&worker);
+    worker_run(&worker, fill, NULL);
+    empty_sleeper();
+    worker_stop(&worker);
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        const struct view *with_bit = (struct view *)((uintptr_t)views[i] | (uintptr_t)1 << TWIN_BIT);
+        CHECK(with_bit->kind == views[i]->kind && memcmp(with_bit->bin, views[i]->bin, sizeof with_bit->bin) == 0);
+        worker_start(&worker);
+        worker_run(&worker, use_word_with_bit, views[i]);
+        CHECK(memcmp(with_bit->bin, views[i]->bin, sizeof with_bit->bin) == 0);
+        worker_stop(&worker);
+    }
 }
 
 static void budget_survives(void)
@@ -377,6 +405,7 @@ int main(void)
         UNIT_TEST(thief_gives_up_without_barrier),
         UNIT_TEST(thief_leaves_the_top_alone),
         UNIT_TEST(word_that_is_gone_is_left_alone),
+        UNIT_TEST(word_may_be_another_threads_by_now),
         UNIT_TEST(budget_survives),
         UNIT_TEST(abort_handler_may_allocate_and_fork),
     };

@@ -87,7 +87,7 @@ static void fork_and(void (*part)(void))
 
 static void inherit(void)
 {
-    struct view *word = &view_unborn;
+    struct view *word = STATIC_VIEW(unborn);
     CHECK(vanished->tls == NULL && !vanished->quarantined);
     use_and_free(NULL);
     hak_malloc_trim(0);
@@ -113,7 +113,7 @@ static void child_inherits_heaps(void)
 /* What a thief has left has holes. */
 static void inherit_holes(void)
 {
-    struct view *word = &view_unborn;
+    struct view *word = STATIC_VIEW(unborn);
     CHECK(life_birth(&word) == vanished);
     CHECK(vanished->frozen == FREEZE_NONE);
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
@@ -193,7 +193,7 @@ static void leave_alone(void)
     CHECK(vanished->tls == NULL);
     CHECK(!freeze_begin(vanished));
     hak_malloc_trim(0);
-    struct view *word = &view_unborn;
+    struct view *word = STATIC_VIEW(unborn);
     CHECK(life_birth(&word) != vanished);
 }
 

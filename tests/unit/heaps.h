@@ -7,7 +7,7 @@
 #include "hakmem.h"
 #include "heap/life.h"
 #include "heap/view.h"
-#include "span/span.h"
+#include "spans.h"
 
 /* The calling thread's heap, made if need be. */
 static inline struct heap *heap_own(void)
@@ -21,7 +21,7 @@ static inline struct heap *heap_own(void)
 /* A heap as another thread would have it, its TLS word at `word`. The allocator has started. */
 static inline struct heap *heap_other(struct view **word)
 {
-    *word = &view_unborn;
+    *word = STATIC_VIEW(unborn);
     struct heap *heap = life_birth(word);
     CHECK(heap != NULL);
     CHECK(*word == &heap->view);
@@ -32,13 +32,6 @@ static inline struct heap *heap_other(struct view **word)
 static inline struct heap *heap_of(const void *p)
 {
     return (struct heap *)(arena_tag(p) & ~(uintptr_t)(SIZE_CLASSES - 1));
-}
-
-static inline size_t heap_used_bytes(void)
-{
-    struct span_stats stats;
-    span_stats(&stats);
-    return stats.used_bytes;
 }
 
 #endif

@@ -256,12 +256,12 @@ static void thread_may_end_in_a_handler(void)
 static void thread_without_heap_needs_nothing(void)
 {
     struct view *own = thread_view;
-    thread_view = &view_dead;
+    thread_view = STATIC_VIEW(dead);
     struct interruption interruption = interrupt_begin(here(), no_stack);
     CHECK(interruption.heap == NULL);
-    CHECK(view_load() == &view_dead);
+    CHECK(view_load() == STATIC_VIEW(dead));
     interrupt_end(interruption);
-    CHECK(view_load() == &view_dead);
+    CHECK(view_load() == STATIC_VIEW(dead));
     thread_view = own;
 }
 

@@ -113,7 +113,7 @@ static void nothing_is_lost_in_adoption(void)
     struct worker worker;
     struct heap *own = heap_own();
     hak_malloc_trim(0);
-    size_t before = heap_used_bytes();
+    size_t before = span_used_bytes();
     for (int round = 0; round < 20; round++) {
         worker_start(&worker);
         worker_run(&worker, alloc_all, NULL);
@@ -132,7 +132,7 @@ static void nothing_is_lost_in_adoption(void)
     }
     for (int i = 0; i < 4; i++)
         hak_malloc_trim(0);
-    CHECK(heap_used_bytes() == before);
+    CHECK(span_used_bytes() == before);
     CHECK(own->shelf[CLASS].blocks_out == 0);
 }
 
@@ -142,7 +142,7 @@ static void idle_heaps_are_cleaned(void)
     struct worker workers[THREADS];
     heap_own();
     hak_malloc_trim(0);
-    size_t before = heap_used_bytes();
+    size_t before = span_used_bytes();
     for (int i = 0; i < THREADS; i++) {
         worker_start(&workers[i]);
         worker_run(&workers[i], alloc_all, NULL);
@@ -152,10 +152,10 @@ static void idle_heaps_are_cleaned(void)
     }
     for (int i = 0; i < THREADS; i++)
         worker_stop(&workers[i]);
-    CHECK(heap_used_bytes() > before);
+    CHECK(span_used_bytes() > before);
     hak_malloc_trim(0);
     hak_malloc_trim(0);
-    CHECK(heap_used_bytes() == before);
+    CHECK(span_used_bytes() == before);
 }
 
 static pthread_key_t late_key;

@@ -3,14 +3,14 @@
 
 #include "arena/meta.h"
 #include "fake_os.h"
-#include "heap/freeze.h"
+#include "heap/letter.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/shelf.h"
 #include "heaps.h"
 #include "worker.h"
 
-enum { CLASS = 4, SIZE = 64, BLOCKS = 500, LETTER = 62 };
+enum { CLASS = 4, SIZE = 64, BLOCKS = 500 };
 
 static void *blocks[BLOCKS];
 
@@ -76,8 +76,8 @@ static void full_letters_are_posted(void)
     struct view *word;
     heap_own();
     struct heap *other = heap_other(&word);
-    pop_all(other, LETTER);
-    for (int i = 0; i < LETTER; i++) {
+    pop_all(other, LETTER_BLOCKS);
+    for (int i = 0; i < LETTER_BLOCKS; i++) {
         CHECK(!mail_waits(other));
         hak_free(blocks[i]);
     }
@@ -236,53 +236,6 @@ static void exit_posts_everything(void)
     CHECK(own->shelf[CLASS].blocks_out == 0);
 }
 
-enum { PILE_BLOCKS = 8192, PILE_SIZE = 1024 };
-
-static char *pile[PILE_BLOCKS];
-
-static void make_pile(void *heap)
-{
-    for (int i = 0; i < PILE_BLOCKS; i++)
-        CHECK((pile[i] = hak_malloc(PILE_SIZE)) != NULL);
-    *(struct heap **)heap = heap_own();
-}
-
-/* Half the blocks, each of them the next of its slab, so that slabs become empty. */
-static void free_pile(int first)
-{
-    for (int i = first; i < first + PILE_BLOCKS / 2; i++)
-        hak_free(pile[i]);
-}
-
-static size_t out_bytes(const struct heap *heap)
-{
-    unsigned class = size_class_of(PILE_SIZE);
-    return (size_t)heap->shelf[class].blocks_out * PILE_SIZE;
-}
-
-/* Its owner sleeps all the while. */
-static void mail_of_a_sleeper_does_not_pile_up(void)
-{
-    struct worker worker;
-    struct heap *sleeper;
-    heap_own();
-    worker_start(&worker);
-    worker_run(&worker, make_pile, &sleeper);
-    size_t used = heap_used_bytes();
-    CHECK(out_bytes(sleeper) >= PILE_BLOCKS * PILE_SIZE);
-    free_pile(0);
-    CHECK(out_bytes(sleeper) < (PILE_BLOCKS / 2 + 3072) * PILE_SIZE);
-    CHECK(heap_used_bytes() < used - (PILE_BLOCKS / 2 - 3072) * PILE_SIZE);
-    free_pile(PILE_BLOCKS / 2);
-    CHECK(out_bytes(sleeper) < 3072 * PILE_SIZE);
-    CHECK(sleeper->frozen == FREEZE_HOLES);
-    worker_run(&worker, make_pile, &sleeper);
-    CHECK(sleeper->frozen == FREEZE_NONE);
-    free_pile(0);
-    free_pile(PILE_BLOCKS / 2);
-    worker_stop(&worker);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,7 +250,6 @@ int main(void)
         UNIT_TEST(without_memory_the_sender_keeps_blocks),
         UNIT_TEST(faults_end_the_process),
         UNIT_TEST(exit_posts_everything),
-        UNIT_TEST(mail_of_a_sleeper_does_not_pile_up),
     };
     return cmocka_run_group_tests_name("mail", tests, NULL, NULL);
 }

@@ -196,7 +196,7 @@ static void check_nothing_is_lost(void)
     CHECK(stats.small_blocks == 0);
     CHECK(stats.large_blocks == 0);
     CHECK(stats.bigcache_bytes == 0);
-    CHECK(heap_used_bytes() == 0);
+    CHECK(span_used_bytes() == 0);
 }
 
 static size_t *refused_in_child;

@@ -15,7 +15,7 @@ static size_t baseline(struct heap *heap)
 {
     hak_malloc_trim(0);
     stock_trim(heap);
-    return heap_used_bytes();
+    return span_used_bytes();
 }
 
 /* Fills slots[count] down to slots[1]. */
@@ -60,7 +60,7 @@ static void empty_slabs_go_back(void)
         CHECK(heap->shelf[class].blocks_out == 0);
         shelf_release_empty(heap);
         stock_trim(heap);
-        CHECK(heap_used_bytes() == before);
+        CHECK(span_used_bytes() == before);
     }
 }
 
@@ -144,10 +144,10 @@ static void slabs_can_be_prepared(void)
     CHECK(shelf_room(heap, class) == 0);
     CHECK(shelf_prepare(heap, class) && shelf_prepare(heap, class));
     CHECK(shelf_room(heap, class) == 2 * size_classes[class].blocks);
-    size_t before = heap_used_bytes();
+    size_t before = span_used_bytes();
     take(heap, class, 2 * size_classes[class].blocks);
     CHECK(shelf_room(heap, class) == 0);
-    CHECK(heap_used_bytes() == before);
+    CHECK(span_used_bytes() == before);
 }
 
 int main(void)

@@ -30,7 +30,7 @@ static void follows_a_model(void)
     uint64_t seed = 9;
     struct heap *heap = heap_own();
     hak_malloc_trim(0);
-    size_t before = heap_used_bytes();
+    size_t before = span_used_bytes();
     size_t steps = scaled_work(STEPS);
     for (size_t step = 0; step < steps; step++) {
         struct run *run = &runs[random_below(&seed, RUNS)];
@@ -53,7 +53,7 @@ static void follows_a_model(void)
         if (runs[i].at != NULL)
             stock_give(heap, runs[i].at, runs[i].units);
     stock_trim(heap);
-    CHECK(heap_used_bytes() == before);
+    CHECK(span_used_bytes() == before);
 }
 
 /* Enough for groups of 8. */
@@ -63,16 +63,16 @@ static void small_heaps_hold_nothing_in_stock(void)
 {
     struct heap *heap = heap_own();
     hak_malloc_trim(0);
-    size_t before = heap_used_bytes();
+    size_t before = span_used_bytes();
     heap->units = 0;
     void *at[100];
     for (size_t i = 0; i < 100; i++) {
         at[i] = stock_take(heap, 1);
-        CHECK(heap_used_bytes() == before + (i + 1) * UNIT_SIZE);
+        CHECK(span_used_bytes() == before + (i + 1) * UNIT_SIZE);
     }
     for (size_t i = 0; i < 100; i++)
         stock_give(heap, at[i], 1);
-    CHECK(heap->units == 0 && heap_used_bytes() == before);
+    CHECK(heap->units == 0 && span_used_bytes() == before);
 }
 
 static void neighbours_serve_small_slabs(void)
@@ -91,7 +91,7 @@ static void group_knows_its_own(void)
 {
     struct heap *heap = heap_own();
     hak_malloc_trim(0);
-    size_t before = heap_used_bytes();
+    size_t before = span_used_bytes();
     for (unsigned units = 1; units <= 7; units++) {
         struct run runs[64];
         heap->units = UNITS_OF_LARGE_HEAP;
@@ -100,7 +100,7 @@ static void group_knows_its_own(void)
         for (int i = 0; i < 64; i++)
             stock_give(heap, runs[i].at, units);
         stock_trim(heap);
-        CHECK(heap_used_bytes() == before);
+        CHECK(span_used_bytes() == before);
     }
 }
 

@@ -1,0 +1,19 @@
+/* What travels from heap to heap. Of mail.c, and of tests that look into heaps. */
+#ifndef HAK_HEAP_LETTER_H
+#define HAK_HEAP_LETTER_H
+
+#include <stdint.h>
+
+enum { LETTER_BLOCKS = 61, PILE_GRAIN = 64 };
+
+struct letter {
+    struct letter *next;
+    uint32_t count;
+    uint32_t pile;  /* what it and the letters below it hold, in PILE_GRAINs, about */
+    uint32_t since; /* when the lowest of them was posted, in ms */
+    void *block[LETTER_BLOCKS];
+};
+
+_Static_assert(sizeof(struct letter) == 512, "a letter is eight cache lines");
+
+#endif

@@ -1,0 +1,39 @@
+#include "heap/sleeper.h"
+
+#include "base/atomic.h"
+#include "heap/freeze.h"
+#include "heap/life.h"
+#include "heap/mail.h"
+
+void sleeper_collect(struct heap *heap)
+{
+    /* After the last time, its thread has not been at its door. */
+    bool sleeps = mail_state(heap) == MAIL_LATE || load_relaxed(&heap->frozen) == FREEZE_HOLES;
+    if (life_clean(heap) || load_relaxed(&heap->tls) == NULL || !freeze_begin(heap))
+        return;
+    if (sleeps)
+        (void)freeze_empty(heap);
+    else
+        mail_collect(heap, false);
+    freeze_end(heap);
+}
+
+void sleeper_look(struct heap *own)
+{
+    struct heap *heap = own->looked_at != NULL ? own->looked_at->next : NULL;
+    if (heap == NULL)
+        heap = life_heaps();
+    own->looked_at = heap;
+    if (heap != own && mail_state(heap) != MAIL_FINE)
+        sleeper_collect(heap);
+}
+
+void sleeper_empty_all(const struct heap *own)
+{
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
+        if (heap == own || load_relaxed(&heap->tls) == NULL || life_reclaim(heap) || !freeze_begin(heap))
+            continue;
+        freeze_empty(heap);
+        freeze_end(heap);
+    }
+}

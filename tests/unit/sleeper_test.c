@@ -1,0 +1,134 @@
+/* heap/sleeper.h: what is sent to threads that sleep, or have ended, does not pile up. */
+#include "unit.h"
+
+#include "fake_os.h"
+#include "heap/freeze.h"
+#include "heap/magazine.h"
+#include "heap/mail.h"
+#include "heap/sleeper.h"
+#include "heaps.h"
+#include "worker.h"
+
+enum { BLOCKS = 8192, SIZE = 1024, LATE_MS = 24, NOT_LATE_MS = 16, START_MS = 1000 };
+
+static char *blocks[BLOCKS];
+
+static void make_blocks(void *heap)
+{
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK((blocks[i] = hak_malloc(SIZE)) != NULL);
+    *(struct heap **)heap = heap_own();
+}
+
+/* Neighbours, so that slabs become empty. */
+static void free_bytes(int first, size_t bytes)
+{
+    for (int i = first; i < first + (int)(bytes / SIZE); i++)
+        hak_free(blocks[i]);
+}
+
+static size_t out_bytes(const struct heap *heap)
+{
+    return (size_t)heap->shelf[size_class_of(SIZE)].blocks_out * SIZE;
+}
+
+/* A worker that holds the blocks and sleeps. */
+static struct heap *start_sleeper(struct worker *worker)
+{
+    struct heap *sleeper;
+    heap_own();
+    fake_clock_set(START_MS);
+    worker_start(worker);
+    worker_run(worker, make_blocks, &sleeper);
+    CHECK(out_bytes(sleeper) >= BLOCKS * SIZE);
+    return sleeper;
+}
+
+/* As many heartbeats as there are heaps. */
+static void look_at_all(void)
+{
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        sleeper_look(heap_own());
+}
+
+static void much_mail_is_collected_by_its_sender(void)
+{
+    struct worker worker;
+    struct heap *sleeper = start_sleeper(&worker);
+    size_t used = span_used_bytes();
+    free_bytes(0, 4 * MIB);
+    CHECK(out_bytes(sleeper) < BLOCKS * SIZE - MIB);
+    CHECK(span_used_bytes() < used - MIB);
+    free_bytes(BLOCKS / 2, 4 * MIB);
+    CHECK(out_bytes(sleeper) < 3 * MIB);
+    CHECK(sleeper->frozen == FREEZE_HOLES);
+    worker_run(&worker, make_blocks, &sleeper);
+    CHECK(sleeper->frozen == FREEZE_NONE);
+    free_bytes(0, BLOCKS * SIZE);
+    worker_stop(&worker);
+}
+
+/* Nobody sends any more: another thread finds it at one of its heartbeats, and takes what the magazines hold too. */
+static void late_mail_is_found(void)
+{
+    struct worker worker;
+    struct heap *sleeper = start_sleeper(&worker);
+    free_bytes(0, MIB);
+    fake_clock_set(START_MS + NOT_LATE_MS);
+    look_at_all();
+    CHECK(out_bytes(sleeper) >= BLOCKS * SIZE);
+    fake_clock_set(START_MS + LATE_MS);
+    look_at_all();
+    CHECK(!mail_waits(sleeper));
+    CHECK(out_bytes(sleeper) <= BLOCKS * SIZE - MIB + 64 * KIB); /* less than a letter may be in the outbox */
+    worker_stop(&worker);
+}
+
+static void late_mail_is_collected_by_the_next_sender(void)
+{
+    struct worker worker;
+    struct heap *sleeper = start_sleeper(&worker);
+    free_bytes(0, MIB);
+    CHECK(out_bytes(sleeper) >= BLOCKS * SIZE);
+    fake_clock_set(START_MS + LATE_MS);
+    free_bytes(BLOCKS / 2, 128 * KIB);
+    CHECK(out_bytes(sleeper) < BLOCKS * SIZE - MIB + 64 * KIB);
+    worker_stop(&worker);
+}
+
+static void little_mail_may_wait(void)
+{
+    struct worker worker;
+    struct heap *sleeper = start_sleeper(&worker);
+    free_bytes(0, 63 * KIB);
+    mail_post_all(heap_own());
+    fake_clock_set(START_MS + 1000);
+    look_at_all();
+    CHECK(mail_waits(sleeper));
+    worker_stop(&worker);
+}
+
+/* Its heap is idle, and warm. */
+static void mail_of_an_ended_thread_is_collected(void)
+{
+    struct worker worker;
+    struct heap *ended = start_sleeper(&worker);
+    worker_stop(&worker);
+    CHECK(ended->tls == NULL && out_bytes(ended) >= BLOCKS * SIZE);
+    for (int i = 0; i < 8; i++) {
+        free_bytes(i * 1024, MIB);
+        CHECK(out_bytes(ended) <= BLOCKS * SIZE - (size_t)(i + 1) * MIB + 256 * KIB);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(much_mail_is_collected_by_its_sender),
+        UNIT_TEST(late_mail_is_found),
+        UNIT_TEST(late_mail_is_collected_by_the_next_sender),
+        UNIT_TEST(little_mail_may_wait),
+        UNIT_TEST(mail_of_an_ended_thread_is_collected),
+    };
+    return cmocka_run_group_tests_name("sleeper", tests, NULL, NULL);
+}

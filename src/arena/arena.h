@@ -1,6 +1,6 @@
 /*
- * The arena: one range of address space, cut into units of 64 KiB, and the tag map, which says of each unit
- * whose it is. 32 units are a superslab (2 MiB, aligned).
+ * The arena: one range of address space, cut into units of 16 KiB, and the tag map, which says of each unit
+ * whose it is. 128 units are a superslab (2 MiB, aligned).
  *
  * The range grows upward in steps and is never unmapped; where a foreign mapping stands in the way, the
  * units under it stay untagged. Tables indexed by unit or superslab lie at fixed distances below the range
@@ -21,7 +21,7 @@
 #include "config/size_class.h"
 
 enum {
-    SUPERSLAB_UNITS = 32,
+    SUPERSLAB_UNITS = 128,
     SUPERSLAB_SHIFT = 21,
     POINTER_ALIGN_SHIFT = 3, /* every block is aligned to 8 */
 };

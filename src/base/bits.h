@@ -66,13 +66,34 @@ ALWAYS_INLINE uint32_t mask32(unsigned n)
     return n >= 32 ? ~(uint32_t)0 : ((uint32_t)1 << n) - 1;
 }
 
-/* Ones in n. (The built-in is a call into libgcc on the baseline x86-64.) */
-ALWAYS_INLINE unsigned count_ones32(uint32_t n)
+/* A bit for each of up to 128 things. */
+typedef unsigned __int128 bits128;
+
+/* A mask of n ones, n <= 128. */
+ALWAYS_INLINE bits128 mask128(unsigned n)
 {
-    n -= n >> 1 & 0x55555555;
-    n = (n & 0x33333333) + (n >> 2 & 0x33333333);
-    n = (n + (n >> 4)) & 0x0f0f0f0f;
-    return n * 0x01010101 >> 24;
+    return n >= 128 ? ~(bits128)0 : ((bits128)1 << n) - 1;
+}
+
+/* Index of the lowest one in n, which is not 0. */
+ALWAYS_INLINE unsigned lowest_one128(bits128 n)
+{
+    uint64_t low = (uint64_t)n;
+    return low != 0 ? (unsigned)__builtin_ctzll(low) : 64 + (unsigned)__builtin_ctzll((uint64_t)(n >> 64));
+}
+
+/* Ones in n. (The built-in is a call into libgcc on the baseline x86-64.) */
+ALWAYS_INLINE unsigned count_ones64(uint64_t n)
+{
+    n -= n >> 1 & 0x5555555555555555;
+    n = (n & 0x3333333333333333) + (n >> 2 & 0x3333333333333333);
+    n = (n + (n >> 4)) & 0x0f0f0f0f0f0f0f0f;
+    return (unsigned)(n * 0x0101010101010101 >> 56);
+}
+
+ALWAYS_INLINE unsigned count_ones128(bits128 n)
+{
+    return count_ones64((uint64_t)n) + count_ones64((uint64_t)(n >> 64));
 }
 
 #endif

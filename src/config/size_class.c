@@ -1,18 +1,25 @@
 #include "config/size_class.h"
 
 #include "base/bits.h"
+#include "os/os.h"
 
 uint8_t size_to_class[(SMALL_MAX >> SIZE_TABLE_STEP_SHIFT) + 1];
 struct size_class size_classes[SIZE_CLASSES];
 
 enum { SLAB_UNITS_MAX = 8, BLOCKS_WANTED = 8 };
 
-/* Slabs are single units unless that holds too few blocks, or wastes more than 1/16 at its end. */
+size_t units_per_page(void)
+{
+    return max_size(os_page_size() >> UNIT_SHIFT, 1);
+}
+
+/* Slabs are single units unless that holds too few blocks, or wastes more than 1/32 at its end. */
 static uint32_t units_for(size_t size)
 {
-    for (uint32_t units = 1; units < SLAB_UNITS_MAX; units++) {
+    uint32_t least = (uint32_t)units_per_page();
+    for (uint32_t units = least; units < SLAB_UNITS_MAX; units += least) {
         size_t bytes = units * UNIT_SIZE;
-        if (bytes / size >= BLOCKS_WANTED && bytes % size <= bytes / 16)
+        if (bytes / size >= BLOCKS_WANTED && bytes % size <= bytes / 32)
             return units;
     }
     return SLAB_UNITS_MAX;
@@ -51,7 +58,7 @@ void size_class_init(void)
 
 unsigned size_class_aligned(size_t alignment, size_t size)
 {
-    if (size > SMALL_MAX || alignment > SMALL_MAX || size_classes[0].size == 0)
+    if (size > SMALL_MAX || alignment > UNIT_SIZE || size_classes[0].size == 0)
         return SIZE_CLASSES;
     unsigned id = size_class_of(max_size(size, alignment));
     while (id < SIZE_CLASSES_FIXED && size_classes[id].size % alignment != 0)

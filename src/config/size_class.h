@@ -16,7 +16,7 @@
 #define SMALL_MAX ((size_t)32768) /* largest request served by a class, bytes */
 
 enum {
-    UNIT_SHIFT = 16,                      /* 64 KiB, what slabs and large blocks are made of */
+    UNIT_SHIFT = 14,                      /* 16 KiB, what slabs and large blocks are made of */
     SIZE_CLASS_BITS = 6,                  /* a tag is heap | class: heaps are aligned to 1 << 6 and more */
     SIZE_CLASSES = 1 << SIZE_CLASS_BITS,  /* ids */
     SIZE_CLASSES_FIXED = 41,
@@ -32,6 +32,9 @@ struct size_class {
     uint32_t units;      /* of a slab, 1 to 8 */
 };
 
+/* Where pages are larger than units, every run of units covers whole pages: it is a multiple of so many. */
+size_t units_per_page(void);
+
 /* Class of a request of n bytes: size_to_class[(n + 7) >> 3], n <= SMALL_MAX. All zero until
  * size_class_init: a thread that comes earlier has no heap, and goes through the door. */
 extern HIDDEN uint8_t size_to_class[(SMALL_MAX >> SIZE_TABLE_STEP_SHIFT) + 1];
@@ -45,8 +48,8 @@ ALWAYS_INLINE unsigned size_class_of(size_t size)
 /* Fills both tables. Called once, under the start-up lock. */
 void size_class_init(void);
 
-/* The smallest class whose blocks are all aligned to `alignment` (a power of two <= SMALL_MAX) and hold
- * `size` bytes; SIZE_CLASSES if there is none. None before size_class_init. */
+/* The smallest class whose blocks are all aligned to `alignment` (a power of two) and hold `size` bytes; SIZE_CLASSES if
+ * there is none: slabs start on a unit, so no alignment beyond that is served. None before size_class_init. */
 unsigned size_class_aligned(size_t alignment, size_t size);
 
 #endif

@@ -19,7 +19,7 @@ enum {
 };
 
 /* A heap's magazines hold at most this part of it, and may always hold so many bytes. */
-enum { CACHE_SHARE = 8 };
+enum { CACHE_SHARE = 6 };
 #define CACHE_LEAST ((size_t)256 << 10)
 
 /* Bytes that a fresh magazine may hold. */

@@ -6,9 +6,8 @@
 #include "heap/report.h"
 #include "heap/stock.h"
 
-static void enlist(struct shelf *shelf, struct slab *slab)
+static void enlist(struct shelf *shelf, struct slab *slab, unsigned bucket)
 {
-    unsigned bucket = slab_bucket_for(slab);
     ASSERT(slab->bucket == SLAB_BUCKETS && slab != shelf->current);
     slab->bucket = (uint8_t)bucket;
     list_push_front(&shelf->partial[bucket], &slab->link);
@@ -99,9 +98,12 @@ void shelf_put(struct heap *heap, void *p)
     if (slab->free == slab->blocks) {
         delist(shelf, slab);
         release(heap, slab);
-    } else if (slab_bucket_for(slab) != slab->bucket) {
+        return;
+    }
+    unsigned bucket = slab_bucket_for(slab);
+    if (bucket != slab->bucket) {
         delist(shelf, slab);
-        enlist(shelf, slab);
+        enlist(shelf, slab, bucket);
     }
 }
 
@@ -111,7 +113,7 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
     arena_assign(slab->base, slab->units, (uintptr_t)heap | slab->class, slab);
     shelf->blocks_out += slab->blocks - slab->free;
     heap->units += slab->units;
-    enlist(shelf, slab);
+    enlist(shelf, slab, slab_bucket_for(slab));
 }
 
 struct slab *shelf_part_with(struct heap *heap, unsigned class)
@@ -156,7 +158,7 @@ void shelf_release_empty(struct heap *heap)
         if (slab->free == slab->blocks)
             release(heap, slab);
         else if (slab->free > 0)
-            enlist(shelf, slab);
+            enlist(shelf, slab, slab_bucket_for(slab));
     }
 }
 
@@ -164,7 +166,7 @@ bool shelf_prepare(struct heap *heap, unsigned class)
 {
     struct slab *slab = make(heap, class);
     if (slab != NULL)
-        enlist(&heap->shelf[class], slab);
+        enlist(&heap->shelf[class], slab, slab_bucket_for(slab));
     return slab != NULL;
 }
 

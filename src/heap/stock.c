@@ -5,7 +5,7 @@
 
 enum {
     GROUP_UNITS_MOST = 8,
-    SHARE = 64, /* a group is at most this part of what the heap holds */
+    SHARE = 256, /* a group is at most this part of what the heap holds */
 };
 
 /* Large heaps take large groups: what lies in them unused is small beside what they hold. */
@@ -89,9 +89,12 @@ void stock_trim(struct heap *heap)
 {
     for (int i = 0; i < STOCK_GROUPS; i++) {
         struct unit_group *group = &heap->stock[i];
-        for (unsigned unit = 0; unit < group->units; unit++)
-            if ((group->free >> unit & 1) != 0)
-                span_give(group->base + unit * UNIT_SIZE, 1, true);
+        for (uint32_t left = group->free; left != 0;) {
+            unsigned first = (unsigned)__builtin_ctz(left);
+            unsigned units = (unsigned)__builtin_ctz(~(left >> first));
+            span_give(group->base + first * UNIT_SIZE, units, true);
+            left &= ~(mask32(units) << first);
+        }
         *group = (struct unit_group){0};
     }
 }

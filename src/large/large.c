@@ -27,11 +27,11 @@ static size_t live_bytes;
 static size_t moved_blocks;
 
 /* Eight sizes per doubling, so that freed blocks find new uses. */
-static size_t round_units(size_t units)
+static size_t units_for(size_t size)
 {
-    if (units < 16)
-        return units;
-    return align_up(units, (size_t)1 << (log2_floor(units) - 3));
+    size_t units = divide_up(max_size(size, 1), UNIT_SIZE);
+    size_t step = units < 16 ? 1 : (size_t)1 << (log2_floor(units) - 3);
+    return align_up(units, max_size(step, units_per_page()));
 }
 
 static void go_live(struct large *block, size_t size)
@@ -117,7 +117,7 @@ static struct large *make(size_t units, size_t align, bool *zero)
 
 void *large_alloc(size_t size, size_t align, bool *zero)
 {
-    size_t units = round_units(divide_up(max_size(size, 1), UNIT_SIZE));
+    size_t units = units_for(size);
     struct large *block = NULL;
     *zero = false;
     if (align <= UNIT_SIZE)
@@ -234,7 +234,7 @@ static void shrink(struct large *block, size_t units)
 
 void *large_resize(struct large *block, size_t size)
 {
-    size_t units = round_units(divide_up(max_size(size, 1), UNIT_SIZE));
+    size_t units = units_for(size);
     if (units > block->units && !extend(block, units) && !move(block, units))
         return NULL;
     if (units < block->units)

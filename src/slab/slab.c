@@ -95,13 +95,3 @@ void slab_unput(struct slab *slab, const void *p)
     slab->bitmap[index / 64] &= ~((uint64_t)1 << index % 64);
     slab->free--;
 }
-
-unsigned slab_bucket_for(const struct slab *slab)
-{
-    uint32_t quarter = slab->blocks / SLAB_BUCKETS;
-    if (slab->free <= quarter)
-        return 0;
-    if (slab->free <= 2 * quarter)
-        return 1;
-    return slab->free <= 3 * quarter ? 2 : 3;
-}

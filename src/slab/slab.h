@@ -56,6 +56,14 @@ enum slab_verdict slab_put(struct slab *slab, const void *p);
 void slab_unput(struct slab *slab, const void *p);
 
 /* The list a slab with this many free blocks belongs in: 0 is the fullest. */
-unsigned slab_bucket_for(const struct slab *slab);
+ALWAYS_INLINE unsigned slab_bucket_for(const struct slab *slab)
+{
+    uint32_t quarter = slab->blocks / SLAB_BUCKETS;
+    if (slab->free <= quarter)
+        return 0;
+    if (slab->free <= 2 * quarter)
+        return 1;
+    return slab->free <= 3 * quarter ? 2 : 3;
+}
 
 #endif

@@ -16,14 +16,14 @@ static struct list in_purge;
 
 static struct span_stats totals; /* dirty_bytes is computed when asked for */
 
-static uint32_t run_mask(unsigned first, size_t units)
+static bits128 run_mask(unsigned first, size_t units)
 {
-    return mask32((unsigned)units) << first;
+    return mask128((unsigned)units) << first;
 }
 
 static void *use_run(struct superslab *s, unsigned first, size_t units, bool *zero)
 {
-    uint32_t mask = run_mask(first, units);
+    bits128 mask = run_mask(first, units);
     ASSERT((s->used & mask) == 0);
     superslab_set_used(s, s->used | mask);
     *zero = *zero && (s->dirty & mask) == 0;
@@ -119,7 +119,7 @@ static struct superslab *first_part(const char *at, size_t units, unsigned *firs
     return superslab_at(unit / SUPERSLAB_UNITS);
 }
 
-static void note_dirty(struct superslab *s, uint32_t mask, uint64_t now)
+static void note_dirty(struct superslab *s, bits128 mask, uint64_t now)
 {
     if (s->queued)
         list_remove(&dirty_queue, &s->age);
@@ -139,7 +139,7 @@ void span_give(void *at, size_t units, bool dirty)
         unsigned first;
         size_t here;
         struct superslab *s = first_part(p, units, &first, &here);
-        uint32_t mask = run_mask(first, here);
+        bits128 mask = run_mask(first, here);
         ASSERT((s->used & mask) == mask);
         if (dirty)
             note_dirty(s, mask, now);
@@ -180,15 +180,15 @@ void span_abandon(size_t units)
 
 /* Gives back the pages of the units in `mask`, which the caller has marked used; returns the mask of those
  * that were. The span lock is not held: madvise is slow. */
-static uint32_t purge_units(const struct superslab *s, uint32_t mask)
+static bits128 purge_units(const struct superslab *s, bits128 mask)
 {
-    uint32_t done = 0;
+    bits128 done = 0;
     char *base = superslab_base(superslab_index(s));
-    for (uint32_t left = mask; left != 0;) {
-        unsigned first = (unsigned)__builtin_ctz(left);
-        uint32_t rest = ~(left >> first);
-        unsigned units = rest == 0 ? SUPERSLAB_UNITS : (unsigned)__builtin_ctz(rest);
-        uint32_t run = run_mask(first, units);
+    for (bits128 left = mask; left != 0;) {
+        unsigned first = lowest_one128(left);
+        bits128 rest = ~(left >> first);
+        unsigned units = rest == 0 ? SUPERSLAB_UNITS : lowest_one128(rest);
+        bits128 run = run_mask(first, units);
         left &= ~run;
         if (os_purge(base + ((size_t)first << UNIT_SHIFT), (size_t)units << UNIT_SHIFT))
             done |= run;
@@ -234,12 +234,12 @@ size_t span_purge_before(uint64_t before_ms)
         superslab_set_used(s, s->used | s->purging);
         list_push_back(&in_purge, &s->purge);
         lock_drop(&span_lock);
-        uint32_t done = purge_units(s, s->purging);
+        bits128 done = purge_units(s, s->purging);
         lock_take(&span_lock);
         /* What the kernel refused (locked memory, for one) stays dirty until the next free in here. */
         s->dirty &= ~done;
         end_purge(s);
-        bytes += (size_t)count_ones32(done) << UNIT_SHIFT;
+        bytes += (size_t)count_ones128(done) << UNIT_SHIFT;
     }
     lock_drop(&span_lock);
     return bytes;
@@ -257,7 +257,7 @@ void span_stats(struct span_stats *stats)
     stats->dirty_bytes = 0;
     for (struct list_node *node = dirty_queue.first; node != NULL; node = node->next) {
         const struct superslab *s = LIST_ENTRY(node, struct superslab, age);
-        stats->dirty_bytes += (size_t)count_ones32(s->dirty & ~s->used) << UNIT_SHIFT;
+        stats->dirty_bytes += (size_t)count_ones128(s->dirty & ~s->used) << UNIT_SHIFT;
     }
     lock_drop(&span_lock);
 }

@@ -1,5 +1,5 @@
 /*
- * Spans: runs of units, cut from superslabs. A run of up to 32 units is taken from one superslab; a longer
+ * Spans: runs of units, cut from superslabs. A run of up to 128 units is taken from one superslab; a longer
  * one starts on a superslab and covers neighbours whole, up to the last. Either may be extended.
  *
  * Placement prefers the fullest superslab that has room, so that others become empty. Freed units keep

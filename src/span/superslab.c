@@ -4,9 +4,9 @@
 
 enum { CANDIDATES = 8 };
 
-/* by_room[n]: committed superslabs with n free units. */
-static struct list by_room[SUPERSLAB_UNITS + 1];
-static uint64_t rooms; /* bit n: by_room[n] is not empty */
+/* by_room[n - 1]: committed superslabs with n free units. */
+static struct list by_room[SUPERSLAB_UNITS];
+static bits128 rooms; /* bit n: by_room[n] is not empty */
 
 /* Superslabs are looked for from here: all below are known not to be wholly free. */
 static size_t search_from;
@@ -14,18 +14,18 @@ static size_t superslab_end; /* one past the last reserved one */
 
 static void unlink_superslab(struct superslab *s, unsigned room)
 {
-    list_remove(&by_room[room], &s->link);
-    if (by_room[room].first == NULL)
-        rooms &= ~((uint64_t)1 << room);
+    list_remove(&by_room[room - 1], &s->link);
+    if (by_room[room - 1].first == NULL)
+        rooms &= ~((bits128)1 << (room - 1));
 }
 
 static void link_superslab(struct superslab *s, unsigned room)
 {
-    list_push_front(&by_room[room], &s->link);
-    rooms |= (uint64_t)1 << room;
+    list_push_front(&by_room[room - 1], &s->link);
+    rooms |= (bits128)1 << (room - 1);
 }
 
-void superslab_set_used(struct superslab *s, uint32_t used)
+void superslab_set_used(struct superslab *s, bits128 used)
 {
     unsigned before = superslab_free_units(s);
     s->used = used;
@@ -54,33 +54,29 @@ bool superslab_commit(size_t first, size_t count)
 }
 
 /* First unit of a run of `units` zeros in `used`, at a multiple of `align`; -1 if there is none. */
-static int find_zeros(uint32_t used, unsigned units, unsigned align)
+static int find_zeros(bits128 used, unsigned units, unsigned align)
 {
-    uint32_t starts = ~used; /* bit u: a run may start at u; after the loop: and is long enough */
+    bits128 multiples = 1; /* of align */
+    bits128 starts = ~used; /* bit u: a run may start at u; after the loop: and is long enough */
     for (unsigned have = 1; have < units;) {
         unsigned step = units - have < have ? units - have : have;
         starts &= starts >> step;
         have += step;
     }
-    static const uint32_t multiples[] = {0xffffffff, 0x55555555, 0x11111111, 0x01010101, 0x00010001, 1};
-    starts &= multiples[log2_floor(align)];
-    return starts == 0 ? -1 : __builtin_ctz(starts);
+    for (unsigned all = SUPERSLAB_UNITS / 2; all >= align; all /= 2)
+        multiples |= multiples << all;
+    starts &= multiples;
+    return starts == 0 ? -1 : (int)lowest_one128(starts);
 }
 
-/* Units that were written before first: they have their pages already. */
-static int find_run(const struct superslab *s, unsigned units, unsigned align)
+/* The fullest with such a run, of units that were written before if `warm`. */
+static struct superslab *find(unsigned units, unsigned align, bool warm, unsigned *first)
 {
-    int at = find_zeros(s->used | ~s->dirty, units, align);
-    return at >= 0 ? at : find_zeros(s->used, units, align);
-}
-
-struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first)
-{
-    for (uint64_t left = rooms & ~(uint64_t)mask32(units); left != 0; left &= left - 1) {
-        struct list_node *node = by_room[__builtin_ctzll(left)].first;
+    for (bits128 left = rooms & ~mask128(units - 1); left != 0; left &= left - 1) {
+        struct list_node *node = by_room[lowest_one128(left)].first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
-            int at = find_run(s, units, align);
+            int at = find_zeros(warm ? s->used | ~s->dirty : s->used, units, align);
             if (at >= 0) {
                 *first = (unsigned)at;
                 return s;
@@ -88,6 +84,12 @@ struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first
         }
     }
     return NULL;
+}
+
+struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first)
+{
+    struct superslab *s = find(units, align, true, first);
+    return s != NULL ? s : find(units, align, false, first);
 }
 
 static bool is_wholly_free(size_t index)

@@ -17,9 +17,9 @@ struct superslab {
     struct list_node age;   /* in the queue of dirty ones, by freed_ms */
     struct list_node purge; /* among those in purge */
     uint64_t freed_ms;      /* when a unit was last freed dirty */
-    uint32_t used;          /* bit u: unit u is in a run */
-    uint32_t dirty;         /* bit u: unit u may hold pages with content */
-    uint32_t purging;       /* bit u: unit u is free, and counts as used while its pages are given back */
+    bits128 used;          /* bit u: unit u is in a run */
+    bits128 dirty;         /* bit u: unit u may hold pages with content */
+    bits128 purging;       /* bit u: unit u is free, and counts as used while its pages are given back */
     bool reserved;          /* part of the range */
     bool committed;
     bool queued;            /* in the queue of dirty ones */
@@ -44,11 +44,11 @@ ALWAYS_INLINE size_t superslab_index(const struct superslab *s)
 
 ALWAYS_INLINE unsigned superslab_free_units(const struct superslab *s)
 {
-    return SUPERSLAB_UNITS - count_ones32(s->used);
+    return SUPERSLAB_UNITS - count_ones128(s->used);
 }
 
 /* Changes which units are used, keeping the index in step. */
-void superslab_set_used(struct superslab *s, uint32_t used);
+void superslab_set_used(struct superslab *s, bits128 used);
 
 /* Makes all units of neighbouring reserved superslabs usable, none of which is. False: out of memory. */
 bool superslab_commit(size_t first, size_t count);

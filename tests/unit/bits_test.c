@@ -4,26 +4,36 @@
 #include "base/bits.h"
 #include "random.h"
 
-static unsigned ones_one_by_one(uint32_t n)
+static const bits128 all_ones = ~(bits128)0;
+
+static unsigned ones_one_by_one(bits128 n)
 {
     unsigned ones = 0;
     for (; n != 0; n >>= 1)
-        ones += n & 1;
+        ones += (unsigned)(n & 1);
     return ones;
 }
 
 static void counts_ones(void)
 {
     uint64_t seed = 1;
-    CHECK(count_ones32(0) == 0);
-    CHECK(count_ones32(UINT32_MAX) == 32);
-    for (unsigned bit = 0; bit < 32; bit++) {
-        CHECK(count_ones32((uint32_t)1 << bit) == 1);
-        CHECK(count_ones32(~((uint32_t)1 << bit)) == 31);
+    CHECK(count_ones128(0) == 0);
+    CHECK(count_ones128(all_ones) == 128);
+    for (unsigned bit = 0; bit < 128; bit++) {
+        CHECK(count_ones128((bits128)1 << bit) == 1);
+        CHECK(count_ones128(~((bits128)1 << bit)) == 127);
     }
     for (int i = 0; i < 100000; i++) {
-        uint32_t n = (uint32_t)random_next(&seed);
-        CHECK(count_ones32(n) == ones_one_by_one(n));
+        bits128 n = (bits128)random_next(&seed) << 64 | random_next(&seed);
+        CHECK(count_ones128(n) == ones_one_by_one(n));
+    }
+}
+
+static void finds_the_lowest_one(void)
+{
+    for (unsigned bit = 0; bit < 128; bit++) {
+        CHECK(lowest_one128((bits128)1 << bit) == bit);
+        CHECK(lowest_one128(all_ones << bit) == bit);
     }
 }
 
@@ -79,6 +89,10 @@ static void makes_masks(void)
     CHECK(mask32(1) == 1);
     CHECK(mask32(31) == 0x7fffffff);
     CHECK(mask32(32) == 0xffffffff);
+    CHECK(mask128(0) == 0);
+    CHECK(mask128(1) == 1);
+    CHECK(mask128(127) == all_ones >> 1);
+    CHECK(mask128(128) == all_ones);
 }
 
 static void clamps(void)
@@ -93,7 +107,7 @@ static void clamps(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(counts_ones), UNIT_TEST(rotates),     UNIT_TEST(aligns), UNIT_TEST(divides_up),
+        UNIT_TEST(counts_ones), UNIT_TEST(finds_the_lowest_one), UNIT_TEST(rotates), UNIT_TEST(aligns), UNIT_TEST(divides_up),
         UNIT_TEST(knows_powers_of_two), UNIT_TEST(makes_masks), UNIT_TEST(clamps),
     };
     return cmocka_run_group_tests_name("bits", tests, NULL, NULL);

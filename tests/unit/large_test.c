@@ -1,4 +1,4 @@
-/* large/large.h and large/bigcache.h: a model with contents, the cache's rules, moving, refusals, verdicts. */
+/* large/large.h: a model with contents, moving, refusals, verdicts. */
 #include "unit.h"
 
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "fake_os.h"
 #include "large/bigcache.h"
 #include "large/large.h"
+#include "larges.h"
 #include "random.h"
 #include "scale.h"
 #include "span/span.h"
@@ -22,25 +23,6 @@ struct block {
 
 static struct block blocks[BLOCKS];
 static uint64_t seed = 8;
-
-static void init(void)
-{
-    size_class_init();
-    CHECK(arena_init());
-}
-
-static char *alloc(size_t bytes)
-{
-    bool zero;
-    char *at = large_alloc(bytes, 1, &zero);
-    CHECK(at != NULL);
-    return at;
-}
-
-static void release(char *at)
-{
-    CHECK(large_free(at) == LARGE_FINE);
-}
 
 /* The first word of each page: `mark` plus its offset. Below `from` all that fit are there. */
 static void write_words(char *at, size_t from, size_t bytes, uint64_t mark)
@@ -135,7 +117,7 @@ static void check_model_stats(void)
 
 static void follows_a_model(void)
 {
-    init();
+    large_init();
     policy.bigcache_bytes = 16 * MIB;
     size_t steps = scaled_work(STEPS);
     for (size_t step = 0; step < steps; step++) {
@@ -155,12 +137,12 @@ static void follows_a_model(void)
 
 static void everything_goes_back(void)
 {
-    init();
+    large_init();
     char *held[20];
     for (int i = 0; i < 20; i++)
-        held[i] = alloc((size_t)(i + 1) * 100000);
+        held[i] = large_take((size_t)(i + 1) * 100000);
     for (int i = 0; i < 20; i++)
-        release(held[i]);
+        large_give(held[i]);
     large_evict_before(UINT64_MAX);
     CHECK(bigcache_bytes() == 0);
     struct span_stats stats;
@@ -170,7 +152,7 @@ static void everything_goes_back(void)
 
 static void aligns_as_asked(void)
 {
-    init();
+    large_init();
     size_t most = HAK_SANITIZED ? 64 * MIB : 4 * GIB;
     for (size_t align = 1; align <= most; align *= 2) {
         for (size_t bytes = 1; bytes <= 3 * MIB; bytes += MIB) {
@@ -185,120 +167,21 @@ static void aligns_as_asked(void)
 
 static void impossible_sizes_are_null(void)
 {
-    init();
+    large_init();
     bool zero;
     CHECK(large_alloc(PTRDIFF_MAX, 1, &zero) == NULL);
     CHECK(large_alloc((size_t)1 << 60, 1, &zero) == NULL);
     CHECK(large_alloc(1, (size_t)1 << 60, &zero) == NULL);
     CHECK(large_alloc(1, (size_t)1 << 61, &zero) == NULL);
-    char *at = alloc(100000);
+    char *at = large_take(100000);
     CHECK(large_resize(large_find(at), PTRDIFF_MAX) == NULL);
     CHECK(large_find(at) != NULL);
 }
 
-static void cache_serves_sizes_within_a_quarter(void)
-{
-    init();
-    static const struct {
-        size_t cached, wanted;
-        bool fits;
-    } cases[] = {{10, 8, true}, {10, 10, true}, {10, 7, false}, {10, 11, false}, {40, 32, true}, {40, 30, false},
-                 {160, 128, true}, {160, 120, false}, {160, 176, false}, {5, 4, true}, {4, 3, false}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char *at = alloc(cases[i].cached * UNIT_SIZE);
-        release(at);
-        CHECK(bigcache_bytes() == cases[i].cached * UNIT_SIZE);
-        char *other = alloc(cases[i].wanted * UNIT_SIZE);
-        CHECK(large_find(other)->units == (cases[i].fits ? cases[i].cached : cases[i].wanted));
-        CHECK(bigcache_bytes() == 0); /* served, or made room */
-        release(other);
-        large_evict_before(UINT64_MAX);
-    }
-}
-
-static size_t used_bytes(void)
-{
-    struct span_stats stats;
-    span_stats(&stats);
-    return stats.used_bytes;
-}
-
-/* A request that no kept block serves takes as much of the oldest as it needs, and leaves the rest. */
-static void cache_makes_room_for_what_it_cannot_serve(void)
-{
-    init();
-    char *kept[8];
-    for (int i = 0; i < 8; i++)
-        kept[i] = alloc(MIB);
-    for (int i = 0; i < 8; i++)
-        release(kept[i]);
-    size_t used = used_bytes();
-    char *at = alloc(3 * MIB);
-    CHECK(bigcache_bytes() == 5 * MIB);
-    CHECK(used_bytes() == used);
-    CHECK(alloc(MIB) == kept[7]); /* the latest is still there */
-    release(at);
-    large_evict_before(UINT64_MAX);
-}
-
-static void cache_gives_the_latest_first(void)
-{
-    init();
-    char *first = alloc(MIB);
-    char *second = alloc(MIB);
-    release(first);
-    release(second);
-    bool zero = true;
-    CHECK(large_alloc(MIB, 1, &zero) == second);
-    CHECK(!zero);
-    CHECK(alloc(MIB) == first);
-}
-
-static void cache_keeps_its_budget(void)
-{
-    init();
-    policy.bigcache_bytes = 4 * MIB;
-    char *held[10];
-    for (int i = 0; i < 10; i++)
-        held[i] = alloc(MIB);
-    char *huge = alloc(5 * MIB);
-    for (int i = 0; i < 10; i++) {
-        release(held[i]);
-        CHECK(bigcache_bytes() == min_size((size_t)(i + 1) * MIB, 4 * MIB));
-    }
-    release(huge);
-    CHECK(bigcache_bytes() == 4 * MIB);
-    CHECK(arena_tag(huge) == TAG_LARGE_GONE);
-    CHECK(arena_tag(held[5]) == TAG_LARGE_GONE);
-    CHECK(arena_tag(held[6]) == TAG_LARGE_KEPT);
-    policy.bigcache_bytes = 0;
-    large_evict_before(0);
-    CHECK(bigcache_bytes() == 0);
-}
-
-static void cache_forgets_by_age(void)
-{
-    init();
-    char *old = alloc(MIB);
-    char *young = alloc(2 * MIB);
-    fake_clock_set(1000);
-    release(old);
-    fake_clock_set(2000);
-    release(young);
-    large_evict_before(1000);
-    CHECK(bigcache_bytes() == 3 * MIB);
-    large_evict_before(1001);
-    CHECK(bigcache_bytes() == 2 * MIB);
-    large_evict_before(2000);
-    CHECK(bigcache_bytes() == 2 * MIB);
-    large_evict_before(2001);
-    CHECK(bigcache_bytes() == 0);
-}
-
 static void faults_get_verdicts(void)
 {
-    init();
-    char *at = alloc(MIB);
+    large_init();
+    char *at = large_take(MIB);
     CHECK(large_free(at + 8) == LARGE_NOT_A_BLOCK);
     CHECK(large_free(at + UNIT_SIZE - 8) == LARGE_NOT_A_BLOCK);
     CHECK(large_find(at + 8) == NULL);
@@ -312,8 +195,8 @@ static void faults_get_verdicts(void)
 
 static void shrinks_and_grows_in_place(void)
 {
-    init();
-    char *at = alloc(MIB);
+    large_init();
+    char *at = large_take(MIB);
     write_words(at, 0, MIB, 5);
     struct large *block = large_find(at);
     CHECK(large_resize(block, 600000) == at);
@@ -326,7 +209,7 @@ static void shrinks_and_grows_in_place(void)
 /* A block of a MiB with a neighbour, so that it cannot grow in place. */
 static char *cornered_block(uint64_t mark)
 {
-    char *at = alloc(MIB);
+    char *at = large_take(MIB);
     bool zero = false;
     while (span_extend(at + MIB, 1, &zero))
         ;
@@ -336,7 +219,7 @@ static char *cornered_block(uint64_t mark)
 
 static void moves_pages(void)
 {
-    init();
+    large_init();
     char *at = cornered_block(6);
     struct large *block = large_find(at);
     char *moved = large_resize(block, 8 * MIB);
@@ -353,25 +236,25 @@ static void moves_pages(void)
     check_words(again, 8 * MIB, 6);
     CHECK(large_resize(block, 300000) == again);
     check_words(again, 300000, 6);
-    release(again);
+    large_give(again);
     large_evict_before(UINT64_MAX);
     /* The holes are ordinary units. */
     for (int i = 0; i < 10; i++) {
-        char *other = alloc(4 * MIB);
+        char *other = large_take(4 * MIB);
         memset(other, 1, 4 * MIB);
     }
 }
 
 static void refused_move_changes_nothing(void)
 {
-    init();
+    large_init();
     char *at = cornered_block(7);
-    size_t before = used_bytes();
+    size_t before = span_used_bytes();
     fake_os_refuse(FAKE_MOVE, 1, FAKE_EVERY);
     CHECK(large_resize(large_find(at), 8 * MIB) == NULL);
     CHECK(fake_os_refused() == 1);
     fake_os_obey();
-    CHECK(used_bytes() == before);
+    CHECK(span_used_bytes() == before);
     CHECK(large_find(at) != NULL && large_find(at)->bytes == MIB);
     check_words(at, MIB, 7);
     char *moved = large_resize(large_find(at), 8 * MIB);
@@ -382,7 +265,7 @@ static void refused_move_changes_nothing(void)
 /* Whether the destination is a hole then, or as it was: nothing of it is lost. */
 static void run_of_refused_move_comes_back(void)
 {
-    init();
+    large_init();
     char *at = cornered_block(9);
     struct span_stats before, after;
     span_stats(&before);
@@ -396,13 +279,13 @@ static void run_of_refused_move_comes_back(void)
     CHECK(after.reserved_bytes <= before.reserved_bytes + 32 * MIB);
     check_words(at, MIB, 9);
     for (int i = 0; i < 10; i++)
-        memset(alloc(4 * MIB), 1, 4 * MIB);
+        memset(large_take(4 * MIB), 1, 4 * MIB);
 }
 
 /* The hole that a moved block leaves cannot be filled: something foreign is there now. */
 static void lost_hole_is_never_used(void)
 {
-    init();
+    large_init();
     char *at = cornered_block(8);
     fake_os_refuse(FAKE_REFILL_HOLE, 1, FAKE_EVERY);
     char *moved = large_resize(large_find(at), 8 * MIB);
@@ -410,7 +293,7 @@ static void lost_hole_is_never_used(void)
     fake_os_obey();
     check_words(moved, MIB, 8);
     for (int i = 0; i < 200; i++) {
-        char *other = alloc(MIB / 2);
+        char *other = large_take(MIB / 2);
         CHECK(other + MIB / 2 <= at || other >= at + MIB);
         memset(other, 1, MIB / 2);
     }
@@ -418,7 +301,7 @@ static void lost_hole_is_never_used(void)
 
 static void refused_renewal_is_survived(void)
 {
-    init();
+    large_init();
     char *moved = large_resize(large_find(cornered_block(9)), 8 * MIB);
     CHECK(moved != NULL);
     write_words(moved, 0, 8 * MIB, 9);
@@ -426,7 +309,7 @@ static void refused_renewal_is_survived(void)
     CHECK(large_resize(large_find(moved), 4 * MIB) == moved);
     CHECK(fake_os_refused() == 1);
     check_words(moved, 4 * MIB, 9);
-    release(moved);
+    large_give(moved);
     large_evict_before(UINT64_MAX);
     CHECK(fake_os_refused() == 2);
     fake_os_obey();
@@ -439,35 +322,17 @@ static void refused_renewal_is_survived(void)
     }
 }
 
-/* The cache is given up before a request fails. */
-static void cache_is_given_up_for_memory(void)
-{
-    init();
-    release(alloc(8 * MIB));
-    CHECK(bigcache_bytes() == 8 * MIB);
-    fake_os_refuse(FAKE_RESERVE | FAKE_COMMIT, 1, FAKE_EVERY);
-    char *held[256];
-    int count = 0;
-    bool zero;
-    while (count < 256 && (held[count] = large_alloc(MIB, 1, &zero)) != NULL)
-        count++;
-    CHECK(count >= 7 && count < 256);
-    CHECK(bigcache_bytes() == 0);
-    fake_os_obey();
-    CHECK(alloc(MIB) != NULL);
-}
-
 static void refused_memory_is_null(void)
 {
-    init();
+    large_init();
     bool zero;
     fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
     CHECK(large_alloc(100000, 1, &zero) == NULL);
     fake_os_obey();
     struct large_stats stats;
     large_stats(&stats);
-    CHECK(stats.live_blocks == 0 && used_bytes() == 0);
-    alloc(100000);
+    CHECK(stats.live_blocks == 0 && span_used_bytes() == 0);
+    large_take(100000);
 }
 
 int main(void)
@@ -477,11 +342,6 @@ int main(void)
         UNIT_TEST(everything_goes_back),
         UNIT_TEST(aligns_as_asked),
         UNIT_TEST(impossible_sizes_are_null),
-        UNIT_TEST(cache_serves_sizes_within_a_quarter),
-        UNIT_TEST(cache_makes_room_for_what_it_cannot_serve),
-        UNIT_TEST(cache_gives_the_latest_first),
-        UNIT_TEST(cache_keeps_its_budget),
-        UNIT_TEST(cache_forgets_by_age),
         UNIT_TEST(faults_get_verdicts),
         UNIT_TEST(shrinks_and_grows_in_place),
         UNIT_TEST(moves_pages),
@@ -489,7 +349,6 @@ int main(void)
         UNIT_TEST(run_of_refused_move_comes_back),
         UNIT_TEST(lost_hole_is_never_used),
         UNIT_TEST(refused_renewal_is_survived),
-        UNIT_TEST(cache_is_given_up_for_memory),
         UNIT_TEST(refused_memory_is_null),
     };
     return cmocka_run_group_tests_name("large", tests, NULL, NULL);

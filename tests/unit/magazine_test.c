@@ -107,7 +107,7 @@ static void magazines_keep_to_their_share_of_the_heap(void)
             units = max_size(units, heap->units);
             free_all(100);
         }
-        CHECK(heap->capacity_bytes <= max_size(first, max_size(units * UNIT_SIZE / 8, 256 << 10)));
+        CHECK(heap->capacity_bytes <= max_size(first, max_size(units * UNIT_SIZE / 6, 256 << 10)));
     }
     CHECK(heap->capacity_bytes < policy.thread_cache_bytes);
 }

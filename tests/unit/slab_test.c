@@ -7,7 +7,7 @@
 #include "random.h"
 #include "slab/slab.h"
 
-enum { BLOCKS_MOST = UNIT_SIZE / 8, STEPS = 20000 };
+enum { BLOCKS_MOST = 65536 / 8, STEPS = 20000 };
 
 static char *const base = (char *)(uintptr_t)0x123450000;
 static void *slots[BLOCKS_MOST + 1];

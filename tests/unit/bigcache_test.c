@@ -1,0 +1,134 @@
+/* large/bigcache.h, by way of large/large.h: what it keeps, whom it serves, what it gives up. */
+#include "unit.h"
+
+#include "arena/arena.h"
+#include "config/policy.h"
+#include "fake_os.h"
+#include "large/bigcache.h"
+#include "larges.h"
+
+static void serves_sizes_within_a_quarter(void)
+{
+    large_init();
+    static const struct {
+        size_t cached, wanted;
+        bool fits;
+    } cases[] = {{10, 8, true}, {10, 10, true}, {10, 7, false}, {10, 11, false}, {40, 32, true}, {40, 30, false},
+                 {160, 128, true}, {160, 120, false}, {160, 176, false}, {5, 4, true}, {4, 3, false}};
+    size_t factor = units_per_page();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t cached = cases[i].cached * factor;
+        size_t wanted = cases[i].wanted * factor;
+        char *at = large_take(cached * UNIT_SIZE);
+        large_give(at);
+        CHECK(bigcache_bytes() == cached * UNIT_SIZE);
+        char *other = large_take(wanted * UNIT_SIZE);
+        CHECK(large_find(other)->units == (cases[i].fits ? cached : wanted));
+        CHECK(bigcache_bytes() == 0); /* served, or made room */
+        large_give(other);
+        large_evict_before(UINT64_MAX);
+    }
+}
+
+/* A request that no kept block serves takes as much of the oldest as it needs, and leaves the rest. */
+static void makes_room_for_what_it_cannot_serve(void)
+{
+    large_init();
+    char *kept[8];
+    for (int i = 0; i < 8; i++)
+        kept[i] = large_take(MIB);
+    for (int i = 0; i < 8; i++)
+        large_give(kept[i]);
+    size_t used = span_used_bytes();
+    char *at = large_take(3 * MIB);
+    CHECK(bigcache_bytes() == 5 * MIB);
+    CHECK(span_used_bytes() == used);
+    CHECK(large_take(MIB) == kept[7]); /* the latest is still there */
+    large_give(at);
+    large_evict_before(UINT64_MAX);
+}
+
+static void gives_the_latest_first(void)
+{
+    large_init();
+    char *first = large_take(MIB);
+    char *second = large_take(MIB);
+    large_give(first);
+    large_give(second);
+    bool zero = true;
+    CHECK(large_alloc(MIB, 1, &zero) == second);
+    CHECK(!zero);
+    CHECK(large_take(MIB) == first);
+}
+
+static void keeps_its_budget(void)
+{
+    large_init();
+    policy.bigcache_bytes = 4 * MIB;
+    char *held[10];
+    for (int i = 0; i < 10; i++)
+        held[i] = large_take(MIB);
+    char *huge = large_take(5 * MIB);
+    for (int i = 0; i < 10; i++) {
+        large_give(held[i]);
+        CHECK(bigcache_bytes() == min_size((size_t)(i + 1) * MIB, 4 * MIB));
+    }
+    large_give(huge);
+    CHECK(bigcache_bytes() == 4 * MIB);
+    CHECK(arena_tag(huge) == TAG_LARGE_GONE);
+    CHECK(arena_tag(held[5]) == TAG_LARGE_GONE);
+    CHECK(arena_tag(held[6]) == TAG_LARGE_KEPT);
+    policy.bigcache_bytes = 0;
+    large_evict_before(0);
+    CHECK(bigcache_bytes() == 0);
+}
+
+static void forgets_by_age(void)
+{
+    large_init();
+    char *old = large_take(MIB);
+    char *young = large_take(2 * MIB);
+    fake_clock_set(1000);
+    large_give(old);
+    fake_clock_set(2000);
+    large_give(young);
+    large_evict_before(1000);
+    CHECK(bigcache_bytes() == 3 * MIB);
+    large_evict_before(1001);
+    CHECK(bigcache_bytes() == 2 * MIB);
+    large_evict_before(2000);
+    CHECK(bigcache_bytes() == 2 * MIB);
+    large_evict_before(2001);
+    CHECK(bigcache_bytes() == 0);
+}
+
+/* The cache is given up before a request fails. */
+static void is_given_up_for_memory(void)
+{
+    large_init();
+    large_give(large_take(8 * MIB));
+    CHECK(bigcache_bytes() == 8 * MIB);
+    fake_os_refuse(FAKE_RESERVE | FAKE_COMMIT, 1, FAKE_EVERY);
+    char *held[256];
+    int count = 0;
+    bool zero;
+    while (count < 256 && (held[count] = large_alloc(MIB, 1, &zero)) != NULL)
+        count++;
+    CHECK(count >= 7 && count < 256);
+    CHECK(bigcache_bytes() == 0);
+    fake_os_obey();
+    CHECK(large_take(MIB) != NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(serves_sizes_within_a_quarter),
+        UNIT_TEST(makes_room_for_what_it_cannot_serve),
+        UNIT_TEST(gives_the_latest_first),
+        UNIT_TEST(keeps_its_budget),
+        UNIT_TEST(forgets_by_age),
+        UNIT_TEST(is_given_up_for_memory),
+    };
+    return cmocka_run_group_tests_name("bigcache", tests, NULL, NULL);
+}

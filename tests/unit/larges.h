@@ -1,0 +1,29 @@
+/* Large blocks for tests of the large layer. */
+#ifndef HAK_TEST_LARGES_H
+#define HAK_TEST_LARGES_H
+
+#include "arena/arena.h"
+#include "check.h"
+#include "large/large.h"
+#include "spans.h"
+
+static inline void large_init(void)
+{
+    size_class_init();
+    CHECK(arena_init());
+}
+
+static inline char *large_take(size_t bytes)
+{
+    bool zero;
+    char *at = large_alloc(bytes, 1, &zero);
+    CHECK(at != NULL);
+    return at;
+}
+
+static inline void large_give(char *at)
+{
+    CHECK(large_free(at) == LARGE_FINE);
+}
+
+#endif

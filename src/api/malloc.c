@@ -67,7 +67,12 @@ static size_t size_to_grow_to(size_t usable, size_t size)
 static FRAGILE void *move_to_new_block(void *ptr, size_t usable, size_t size)
 {
     int saved = errno;
-    void *block = hot_malloc(size_to_grow_to(usable, size));
+    size_t wanted = size_to_grow_to(usable, size);
+    void *block = hot_malloc(wanted);
+    if (block == NULL && wanted > size) {
+        errno = saved;
+        block = hot_malloc(size);
+    }
     if (block == NULL) {
         if (size > usable)
             return NULL;

@@ -10,6 +10,7 @@
 #include "world.h"
 
 static void *blocks[16];
+static struct heap *ended;
 
 static void have_blocks(void)
 {
@@ -21,6 +22,7 @@ static void have_blocks(void)
 static void have_blocks_and_end(void)
 {
     have_blocks();
+    ended = view_load()->heap;
     world_end_thread();
 }
 
@@ -58,6 +60,12 @@ static void clean(struct heap *heap)
     life_clean_all();
 }
 
+static void clean_ended(struct heap *heap)
+{
+    (void)heap;
+    (void)life_clean(ended);
+}
+
 static void adopt_first(void)
 {
     blocks[4] = block_take();
@@ -80,6 +88,12 @@ static void send_and_clean(void)
     in_door(clean);
 }
 
+static void send_and_clean_ended(void)
+{
+    send();
+    in_door(clean_ended);
+}
+
 static void be_born(void)
 {
     blocks[6] = block_take();
@@ -88,6 +102,11 @@ static void be_born(void)
 static void clean_idle(void)
 {
     in_door(clean);
+}
+
+static void clean_one_ended(void)
+{
+    in_door(clean_ended);
 }
 
 static void tidy(void)
@@ -105,5 +124,7 @@ const struct protocol_scenario scenarios[] = {
     {"end and be born", 0, 2, {have_blocks, NULL}, {end, be_born}, {0}},
     {"two are born", 0, 3, {have_blocks_and_end, NULL, NULL}, {nothing, be_born, adopt_first}, {0}},
     {"lend while cleaned", 0, 3, {start, have_blocks_and_end, NULL}, {clean_idle, nothing, be_born}, {0}},
+    {"lend while a sender cleans", 0, 3, {start, have_blocks_and_end, NULL}, {send_and_clean_ended, nothing, be_born}, {tidy}},
+    {"two senders clean", 0, 3, {start, start, have_blocks_and_end}, {send_and_clean_ended, clean_one_ended, nothing}, {tidy}},
     {0},
 };

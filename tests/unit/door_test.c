@@ -278,6 +278,27 @@ static void blocks_shrink_without_memory(void)
         CHECK(block[i] == 7);
 }
 
+/* A block that has to move has room to grow on; without memory for that, it still gets what was asked for. */
+static void moved_blocks_have_room(void)
+{
+    for (size_t bytes = 128; bytes <= SMALL_MAX / 2; bytes *= 2) {
+        char *block = hak_realloc(hak_malloc(bytes + bytes / 4), bytes + bytes / 4 + 1);
+        CHECK(hak_malloc_usable_size(block) >= bytes * 25 / 16);
+        CHECK(hak_realloc(block, bytes * 25 / 16) == block);
+        hak_free(block);
+    }
+    CHECK(hak_malloc_usable_size(hak_realloc(hak_malloc(100), 1000)) == 1024);
+    char *block = hak_malloc(640);
+    hak_free(hak_malloc(700));
+    fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+    while (hak_malloc(800) != NULL)
+        ;
+    errno = 77;
+    block = hak_realloc(block, 700);
+    CHECK(block != NULL && hak_malloc_usable_size(block) == 768 && errno == 77);
+    fake_os_obey();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +313,7 @@ int main(void)
         UNIT_TEST(trim_gives_everything_back),
         UNIT_TEST(prewarmed_slabs_go_back),
         UNIT_TEST(blocks_shrink_without_memory),
+        UNIT_TEST(moved_blocks_have_room),
     };
     return cmocka_run_group_tests_name("door", tests, NULL, NULL);
 }

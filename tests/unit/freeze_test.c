@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -302,10 +301,7 @@ static void thief_leaves_the_top_alone(void)
 static void word_that_is_gone_is_left_alone(void)
 {
     heap_own();
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *stack = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(stack != MAP_FAILED);
-    struct view **word = (struct view **)(void *)stack;
+    struct view **word = word_on_a_stack();
     struct heap *heap = heap_other(word);
     CHECK(freeze_begin(heap));
     freeze_end(heap);
@@ -314,7 +310,7 @@ static void word_that_is_gone_is_left_alone(void)
     CHECK(!freeze_begin(heap));
     hak_malloc_trim(0);
     CHECK(*word == STATIC_VIEW(unborn));
-    CHECK(munmap(stack, page) == 0);
+    unmap_stack(word);
     CHECK(!freeze_begin(heap));
     hak_malloc_trim(0);
     CHECK(heap->tls == word);

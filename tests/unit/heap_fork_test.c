@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,11 +206,9 @@ static void use_and_leave_alone(void)
 static void heap_whose_word_is_gone_is_quarantined(void)
 {
     heap_own();
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *stack = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(stack != MAP_FAILED);
-    vanished = heap_other((struct view **)(void *)stack);
-    CHECK(munmap(stack, page) == 0);
+    struct view **word = word_on_a_stack();
+    vanished = heap_other(word);
+    unmap_stack(word);
     fork_and(leave_alone);
     CHECK(!vanished->quarantined);
 }

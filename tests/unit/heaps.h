@@ -2,6 +2,9 @@
 #ifndef HAK_TEST_HEAPS_H
 #define HAK_TEST_HEAPS_H
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "arena/arena.h"
 #include "check.h"
 #include "hakmem.h"
@@ -26,6 +29,19 @@ static inline struct heap *heap_other(struct view **word)
     CHECK(heap != NULL);
     CHECK(*word == &heap->view);
     return heap;
+}
+
+/* The TLS word of a thread whose end nobody is told of, and what becomes of it. */
+static inline struct view **word_on_a_stack(void)
+{
+    void *stack = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED);
+    return stack;
+}
+
+static inline void unmap_stack(struct view **word)
+{
+    CHECK(munmap(word, (size_t)sysconf(_SC_PAGESIZE)) == 0);
 }
 
 /* Whose block is p? */

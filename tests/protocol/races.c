@@ -1,0 +1,145 @@
+#include <string.h>
+
+#include "search.h"
+
+struct word *word_at(uintptr_t key)
+{
+    size_t i = (size_t)(key * 0x9e3779b97f4a7c15u >> 48);
+    while (state->word[i].key != key && state->word[i].key != 0)
+        i = (i + 1) % WORDS;
+    struct word *word = &state->word[i];
+    word->key = key;
+    if (word->run != state->run) {
+        word->run = state->run;
+        word->locked = false;
+        word->write = word->lock = -1;
+        for (int actor = 0; actor < ACTORS_MOST; actor++)
+            word->read[actor] = -1;
+        memset(&word->write_clock, 0, sizeof word->write_clock);
+        memset(&word->read_clock, 0, sizeof word->read_clock);
+    }
+    return word;
+}
+
+uintptr_t first_key(const struct op *op)
+{
+    return op->at / 8;
+}
+
+uintptr_t last_key(const struct op *op)
+{
+    return (op->at + op->bytes - 1) / 8;
+}
+
+bool op_reads(enum op_kind kind)
+{
+    return kind == OP_READ || kind == OP_WAKEN;
+}
+
+bool op_is_memory(enum op_kind kind)
+{
+    return kind != OP_STORE && kind != OP_BARRIER && kind != OP_VANISH;
+}
+
+bool note_use(const struct op *op)
+{
+    bool shared = false;
+    for (uintptr_t key = first_key(op); key <= last_key(op); key++) {
+        struct word *word = word_at(key);
+        if (op_reads(op->kind))
+            word->readers |= (uint8_t)(1u << self);
+        else
+            word->writers |= (uint8_t)(1u << self);
+        if (!word->shared && word->writers != 0 && ((word->readers | word->writers) & ((word->readers | word->writers) - 1)) != 0) {
+            word->shared = true;
+            state->grew = true;
+            state->shared++;
+        }
+        shared |= word->shared || (state->scenario->vanishes && !op_reads(op->kind));
+    }
+    return shared;
+}
+
+bool sched_is_shared(const void *at, size_t bytes)
+{
+    sched_unpeek();
+    return note_use(&(struct op){.kind = OP_WRITE, .at = (uintptr_t)at, .bytes = bytes});
+}
+
+bool dependent(int a, const struct op *x, int b, const struct op *y)
+{
+    if (a == b || x->kind == OP_VANISH || y->kind == OP_VANISH)
+        return true;
+    if (x->kind == OP_BARRIER || y->kind == OP_BARRIER) {
+        enum op_kind other = x->kind == OP_BARRIER ? y->kind : x->kind;
+        return other == OP_STORE || other == OP_FLUSH;
+    }
+    if (!op_is_memory(x->kind) || !op_is_memory(y->kind) || (op_reads(x->kind) && op_reads(y->kind)))
+        return false;
+    return first_key(x) <= last_key(y) && first_key(y) <= last_key(x);
+}
+
+void clock_join(struct clock *clock, const struct clock *other)
+{
+    for (int i = 0; i < ACTORS_MOST; i++)
+        if (clock->of[i] < other->of[i])
+            clock->of[i] = other->of[i];
+}
+
+/* Somewhere before node `at` and the step chosen there, actor `p` should have come first. */
+static void add_backtrack(int at, int p, const struct clock *before)
+{
+    struct node *node = &state->node[at];
+    if ((node->enabled >> p & 1) != 0) {
+        node->backtrack |= 1u << p;
+        return;
+    }
+    uint32_t candidates = 0;
+    for (int j = at + 1; j < state->depth; j++) {
+        int q = state->node[j].chosen;
+        if ((node->enabled >> q & 1) != 0 && state->node[j].index <= before->of[q])
+            candidates |= 1u << q;
+    }
+    if ((candidates & node->backtrack) != 0)
+        return;
+    node->backtrack |= candidates != 0 ? candidates & -candidates : node->enabled;
+}
+
+/* If the step at node `at` and the next one of actor p are in a race, the other order is to be tried. */
+static void race(int at, int p, const struct clock *before)
+{
+    if (at < 0)
+        return;
+    const struct node *node = &state->node[at];
+    if (node->chosen != p && node->index > before->of[node->chosen])
+        add_backtrack(at, p, before);
+}
+
+void find_races(int p, const struct op *op)
+{
+    const struct clock *before = &state->actor[p].clock;
+    if (op->kind == OP_STORE && state->barriers == 0)
+        return;
+    if (op->kind == OP_VANISH || op->kind == OP_BARRIER || op->kind == OP_STORE) {
+        /* The last step of each actor that depends on it. */
+        for (int q = 0; q < ACTORS_MOST; q++) {
+            for (int at = state->depth; q != p && at-- > 0;) {
+                if (state->node[at].chosen == q && dependent(q, &state->node[at].op, p, op)) {
+                    race(at, p, before);
+                    break;
+                }
+            }
+        }
+        return;
+    }
+    for (uintptr_t key = first_key(op); key <= last_key(op); key++) {
+        const struct word *word = word_at(key);
+        if (op->kind == OP_LOCK) {
+            race(word->lock, p, before); /* with its unlock there is none: only one of them can come next */
+            continue;
+        }
+        race(word->write, p, before);
+        for (int q = 0; !op_reads(op->kind) && q < ACTORS_MOST; q++)
+            race(word->read[q], p, before);
+    }
+}

@@ -156,6 +156,8 @@ static void run_scenario(const struct protocol_scenario *scenario, uint64_t runs
     }
     for (int t = 0; t < scenario->threads; t++)
         run_job(t, scenario->setup[t]);
+    /* Once in a process's life, and the same whoever does it: hundreds of steps that would show nothing. */
+    view_prepare_doubles();
     invariants_check();
     world_save();
     bool all = search(runs_most);

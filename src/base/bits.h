@@ -82,6 +82,14 @@ ALWAYS_INLINE unsigned lowest_one128(bits128 n)
     return low != 0 ? (unsigned)__builtin_ctzll(low) : 64 + (unsigned)__builtin_ctzll((uint64_t)(n >> 64));
 }
 
+/* The lowest run of ones in n, which is not 0: its length; *first is the index of its first. */
+ALWAYS_INLINE unsigned lowest_run128(bits128 n, unsigned *first)
+{
+    *first = lowest_one128(n);
+    bits128 after = ~(n >> *first);
+    return after == 0 ? 128 : lowest_one128(after);
+}
+
 /* Ones in n. (The built-in is a call into libgcc on the baseline x86-64.) */
 ALWAYS_INLINE unsigned count_ones64(uint64_t n)
 {

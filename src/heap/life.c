@@ -212,7 +212,7 @@ void life_clean_one(void)
         clean_and_return(heap);
 }
 
-bool life_clean(struct heap *heap)
+void life_clean(struct heap *heap)
 {
     lock_take(&life_lock);
     bool idle = heap->idle_in != NULL;
@@ -221,7 +221,6 @@ bool life_clean(struct heap *heap)
     lock_drop(&life_lock);
     if (idle)
         clean_and_return(heap);
-    return idle;
 }
 
 void life_clean_all(void)

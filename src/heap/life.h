@@ -36,7 +36,7 @@ void life_clean_one(void);
 void life_clean_all(void);
 
 /* Cleans this heap, if it is idle. */
-bool life_clean(struct heap *heap);
+void life_clean(struct heap *heap);
 
 /* The newest heap; the others follow by `next`. Any thread. */
 struct heap *life_heaps(void);

@@ -67,12 +67,11 @@ static void keep_letter(struct heap *heap, struct letter *letter)
 /* The letter below may have been taken meanwhile, and be on its way again: then pile and time are off. */
 static void post(struct heap *to, struct letter *letter, size_t bytes)
 {
-    uint32_t now = (uint32_t)clock_now_ms();
     struct letter *first = load_relaxed(&to->inbox);
     do {
         uint32_t below = first != NULL ? load_relaxed(&first->pile) : 0;
         store_relaxed(&letter->pile, below + (uint32_t)divide_up(bytes, PILE_GRAIN));
-        store_relaxed(&letter->since, first != NULL ? load_relaxed(&first->since) : now);
+        store_relaxed(&letter->since, first != NULL ? load_relaxed(&first->since) : (uint32_t)clock_now_ms());
         letter->next = first;
     } while (!__atomic_compare_exchange_n(&to->inbox, &first, letter, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }

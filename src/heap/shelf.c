@@ -6,8 +6,9 @@
 #include "heap/report.h"
 #include "heap/stock.h"
 
-static void enlist(struct shelf *shelf, struct slab *slab, unsigned bucket)
+static void enlist(struct shelf *shelf, struct slab *slab)
 {
+    unsigned bucket = slab_bucket_for(slab);
     ASSERT(slab->bucket == SLAB_BUCKETS && slab != shelf->current);
     slab->bucket = (uint8_t)bucket;
     list_push_front(&shelf->partial[bucket], &slab->link);
@@ -98,12 +99,9 @@ void shelf_put(struct heap *heap, void *p)
     if (slab->free == slab->blocks) {
         delist(shelf, slab);
         release(heap, slab);
-        return;
-    }
-    unsigned bucket = slab_bucket_for(slab);
-    if (bucket != slab->bucket) {
+    } else if (slab_bucket_for(slab) != slab->bucket) {
         delist(shelf, slab);
-        enlist(shelf, slab, bucket);
+        enlist(shelf, slab);
     }
 }
 
@@ -113,7 +111,7 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
     arena_assign(slab->base, slab->units, (uintptr_t)heap | slab->class, slab);
     shelf->blocks_out += slab->blocks - slab->free;
     heap->units += slab->units;
-    enlist(shelf, slab, slab_bucket_for(slab));
+    enlist(shelf, slab);
 }
 
 struct slab *shelf_part_with(struct heap *heap, unsigned class)
@@ -158,7 +156,7 @@ void shelf_release_empty(struct heap *heap)
         if (slab->free == slab->blocks)
             release(heap, slab);
         else if (slab->free > 0)
-            enlist(shelf, slab, slab_bucket_for(slab));
+            enlist(shelf, slab);
     }
 }
 
@@ -166,7 +164,7 @@ bool shelf_prepare(struct heap *heap, unsigned class)
 {
     struct slab *slab = make(heap, class);
     if (slab != NULL)
-        enlist(&heap->shelf[class], slab, slab_bucket_for(slab));
+        enlist(&heap->shelf[class], slab);
     return slab != NULL;
 }
 

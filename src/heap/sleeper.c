@@ -9,7 +9,11 @@ void sleeper_collect(struct heap *heap)
 {
     /* After the last time, its thread has not been at its door. */
     bool sleeps = mail_state(heap) == MAIL_LATE || load_relaxed(&heap->frozen) == FREEZE_HOLES;
-    if (life_clean(heap) || load_relaxed(&heap->tls) == NULL || !freeze_begin(heap))
+    if (load_relaxed(&heap->tls) == NULL) {
+        life_clean(heap);
+        return;
+    }
+    if (!freeze_begin(heap))
         return;
     if (sleeps)
         (void)freeze_empty(heap);

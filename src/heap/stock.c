@@ -90,8 +90,8 @@ void stock_trim(struct heap *heap)
     for (int i = 0; i < STOCK_GROUPS; i++) {
         struct unit_group *group = &heap->stock[i];
         for (uint32_t left = group->free; left != 0;) {
-            unsigned first = (unsigned)__builtin_ctz(left);
-            unsigned units = (unsigned)__builtin_ctz(~(left >> first));
+            unsigned first;
+            unsigned units = lowest_run128(left, &first);
             span_give(group->base + first * UNIT_SIZE, units, true);
             left &= ~(mask32(units) << first);
         }

@@ -24,20 +24,19 @@ FRAGILE void view_close(struct view *view)
         view->bin[class] = (struct bin)CLOSED;
 }
 
-static FRAGILE void make_double(struct view *view, enum view_kind kind)
+static void make_double(struct view *view, enum view_kind kind)
 {
     view_close(view);
-    view->kind = kind;
+    store_release(&view->kind, kind);
 }
 
 /* Threads that do it at once write the same. */
-FRAGILE void view_prepare_doubles(void)
+void view_prepare_doubles(void)
 {
-    static bool done;
-    if (load_acquire(&done))
+    struct static_views *doubles = &view_statics.doubles;
+    if (load_acquire(&doubles->dead.kind) == VIEW_DEAD)
         return;
-    make_double(&view_statics.doubles.unborn, VIEW_UNBORN);
-    make_double(&view_statics.doubles.birth, VIEW_BIRTH);
-    make_double(&view_statics.doubles.dead, VIEW_DEAD);
-    store_release(&done, true);
+    make_double(&doubles->unborn, VIEW_UNBORN);
+    make_double(&doubles->birth, VIEW_BIRTH);
+    make_double(&doubles->dead, VIEW_DEAD); /* the last: it says that all are made */
 }

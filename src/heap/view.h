@@ -39,6 +39,7 @@ extern HIDDEN struct doubled_views view_statics;
 
 #define STATIC_VIEW(name) (&view_statics.views.name)
 
+/* Makes the doubles, if nobody has yet. Before the bit is set in any word. */
 void view_prepare_doubles(void);
 
 /* Closes every bin of a view in fresh memory. */

@@ -185,9 +185,8 @@ static bits128 purge_units(const struct superslab *s, bits128 mask)
     bits128 done = 0;
     char *base = superslab_base(superslab_index(s));
     for (bits128 left = mask; left != 0;) {
-        unsigned first = lowest_one128(left);
-        bits128 rest = ~(left >> first);
-        unsigned units = rest == 0 ? SUPERSLAB_UNITS : lowest_one128(rest);
+        unsigned first;
+        unsigned units = lowest_run128(left, &first);
         bits128 run = run_mask(first, units);
         left &= ~run;
         if (os_purge(base + ((size_t)first << UNIT_SHIFT), (size_t)units << UNIT_SHIFT))

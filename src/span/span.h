@@ -2,7 +2,8 @@
  * Spans: runs of units, cut from superslabs. A run of up to 128 units is taken from one superslab; a longer
  * one starts on a superslab and covers neighbours whole, up to the last. Either may be extended.
  *
- * Placement prefers the fullest superslab that has room, so that others become empty. Freed units keep
+ * Placement prefers units that were written before, which have their pages; then the fullest superslab that has
+ * room, so that others become empty. Freed units keep
  * their pages until span_purge_* gives them back: *what* is given back is decided here (free units that may
  * hold pages), *when* by the caller.
  *

@@ -6,7 +6,7 @@ enum { CANDIDATES = 8 };
 
 /* by_room[n - 1]: committed superslabs with n free units. */
 static struct list by_room[SUPERSLAB_UNITS];
-static bits128 rooms; /* bit n: by_room[n] is not empty */
+static bits128 rooms; /* bit i: by_room[i] is not empty */
 
 /* Superslabs are looked for from here: all below are known not to be wholly free. */
 static size_t search_from;
@@ -53,32 +53,36 @@ bool superslab_commit(size_t first, size_t count)
     return true;
 }
 
-/* First unit of a run of `units` zeros in `used`, at a multiple of `align`; -1 if there is none. */
-static int find_zeros(bits128 used, unsigned units, unsigned align)
+/* Bit u: u is a multiple of `align`. */
+static bits128 multiples(unsigned align)
 {
-    bits128 multiples = 1; /* of align */
-    bits128 starts = ~used; /* bit u: a run may start at u; after the loop: and is long enough */
-    for (unsigned have = 1; have < units;) {
-        unsigned step = units - have < have ? units - have : have;
-        starts &= starts >> step;
-        have += step;
-    }
-    for (unsigned all = SUPERSLAB_UNITS / 2; all >= align; all /= 2)
-        multiples |= multiples << all;
-    starts &= multiples;
-    return starts == 0 ? -1 : (int)lowest_one128(starts);
+    bits128 found = 1;
+    for (unsigned distance = SUPERSLAB_UNITS / 2; distance >= align; distance /= 2)
+        found |= found << distance;
+    return found;
 }
 
-/* The fullest with such a run, of units that were written before if `warm`. */
-static struct superslab *find(unsigned units, unsigned align, bool warm, unsigned *first)
+/* Bit u: `units` ones begin at u. */
+static bits128 run_starts(bits128 ones, unsigned units)
+{
+    for (unsigned have = 1; have < units;) {
+        unsigned step = units - have < have ? units - have : have;
+        ones &= ones >> step;
+        have += step;
+    }
+    return ones;
+}
+
+/* The fullest with such a run that starts at one of `places`, of units that were written before if `warm`. */
+static struct superslab *find(unsigned units, bits128 places, bool warm, unsigned *first)
 {
     for (bits128 left = rooms & ~mask128(units - 1); left != 0; left &= left - 1) {
         struct list_node *node = by_room[lowest_one128(left)].first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
-            int at = find_zeros(warm ? s->used | ~s->dirty : s->used, units, align);
-            if (at >= 0) {
-                *first = (unsigned)at;
+            bits128 starts = run_starts(warm ? s->dirty & ~s->used : ~s->used, units) & places;
+            if (starts != 0) {
+                *first = lowest_one128(starts);
                 return s;
             }
         }
@@ -88,8 +92,9 @@ static struct superslab *find(unsigned units, unsigned align, bool warm, unsigne
 
 struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first)
 {
-    struct superslab *s = find(units, align, true, first);
-    return s != NULL ? s : find(units, align, false, first);
+    bits128 places = multiples(align);
+    struct superslab *s = find(units, places, true, first);
+    return s != NULL ? s : find(units, places, false, first);
 }
 
 static bool is_wholly_free(size_t index)

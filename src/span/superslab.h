@@ -17,9 +17,9 @@ struct superslab {
     struct list_node age;   /* in the queue of dirty ones, by freed_ms */
     struct list_node purge; /* among those in purge */
     uint64_t freed_ms;      /* when a unit was last freed dirty */
-    bits128 used;          /* bit u: unit u is in a run */
-    bits128 dirty;         /* bit u: unit u may hold pages with content */
-    bits128 purging;       /* bit u: unit u is free, and counts as used while its pages are given back */
+    bits128 used;           /* bit u: unit u is in a run */
+    bits128 dirty;          /* bit u: unit u may hold pages with content */
+    bits128 purging;        /* bit u: unit u is free, and counts as used while its pages are given back */
     bool reserved;          /* part of the range */
     bool committed;
     bool queued;            /* in the queue of dirty ones */
@@ -53,8 +53,8 @@ void superslab_set_used(struct superslab *s, bits128 used);
 /* Makes all units of neighbouring reserved superslabs usable, none of which is. False: out of memory. */
 bool superslab_commit(size_t first, size_t count);
 
-/* The fullest committed superslab with a free run of `units` at a multiple of `align`; *first is the run's
- * first unit. NULL if there is none. */
+/* The fullest committed superslab with a free run of `units` at a multiple of `align`, all written before if there is such
+ * a run anywhere; *first is the run's first unit. NULL if there is none. */
 struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first);
 
 /* The first of `count` neighbouring superslabs that are reserved and wholly free, its address a multiple of

@@ -63,7 +63,7 @@ static void clean(struct heap *heap)
 static void clean_ended(struct heap *heap)
 {
     (void)heap;
-    (void)life_clean(ended);
+    life_clean(ended);
 }
 
 static void adopt_first(void)

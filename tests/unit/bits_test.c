@@ -37,6 +37,19 @@ static void finds_the_lowest_one(void)
     }
 }
 
+static void finds_the_lowest_run(void)
+{
+    for (unsigned bit = 0; bit < 128; bit++) {
+        for (unsigned length = 1; length <= 128 - bit; length++) {
+            bits128 run = mask128(length) << bit;
+            bits128 others = bit + length < 127 ? all_ones << (bit + length + 1) : 0;
+            unsigned first;
+            CHECK(lowest_run128(run, &first) == length && first == bit);
+            CHECK(lowest_run128(run | others, &first) == length && first == bit);
+        }
+    }
+}
+
 static void rotates(void)
 {
     uint64_t n = 0x0123456789abcdef;
@@ -107,7 +120,7 @@ static void clamps(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(counts_ones), UNIT_TEST(finds_the_lowest_one), UNIT_TEST(rotates), UNIT_TEST(aligns), UNIT_TEST(divides_up),
+        UNIT_TEST(counts_ones), UNIT_TEST(finds_the_lowest_one), UNIT_TEST(finds_the_lowest_run), UNIT_TEST(rotates), UNIT_TEST(aligns), UNIT_TEST(divides_up),
         UNIT_TEST(knows_powers_of_two), UNIT_TEST(makes_masks), UNIT_TEST(clamps),
     };
     return cmocka_run_group_tests_name("bits", tests, NULL, NULL);

@@ -316,10 +316,15 @@ static void word_that_is_gone_is_left_alone(void)
     CHECK(heap->tls == word);
 }
 
+static struct view *with_twin_bit(const struct view *view)
+{
+    return (struct view *)((uintptr_t)view | (uintptr_t)1 << TWIN_BIT);
+}
+
 /* The bit came too late, and was set in the word of a thread that has taken the place. */
 static void use_word_with_bit(void *view)
 {
-    thread_view = (struct view *)((uintptr_t)view | (uintptr_t)1 << TWIN_BIT);
+    thread_view = with_twin_bit(view);
     void *block = hak_malloc(SIZE);
     CHECK(block != NULL);
     hak_free(block);
@@ -335,7 +340,7 @@ static void word_may_be_another_threads_by_now(void)
     empty_sleeper();
     worker_stop(&worker);
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
-        const struct view *with_bit = (struct view *)((uintptr_t)views[i] | (uintptr_t)1 << TWIN_BIT);
+        const struct view *with_bit = with_twin_bit(views[i]);
         CHECK(with_bit->kind == views[i]->kind && memcmp(with_bit->bin, views[i]->bin, sizeof with_bit->bin) == 0);
         worker_start(&worker);
         worker_run(&worker, use_word_with_bit, views[i]);

@@ -1,0 +1,115 @@
+/* span/span.h: random operations follow a model of which grains are taken and what they hold. */
+#include "unit.h"
+
+#include "fake_os.h"
+#include "grains.h"
+#include "random.h"
+#include "scale.h"
+#include "span/span.h"
+
+enum { RUNS = 64, STEPS = 20000 };
+
+struct run {
+    char *at;
+    size_t grains;
+    uint64_t mark;
+    bool written;
+};
+
+static struct run runs[RUNS];
+static uint64_t seed = 6;
+
+static void take_run(struct run *run)
+{
+    size_t align = (size_t)1 << (random_below(&seed, 4) == 0 ? random_below(&seed, 7) : 0);
+    bool zero = false;
+    run->grains = 1 + random_below(&seed, random_below(&seed, 4) == 0 ? 3 * superslab_grains : 12);
+    run->at = grains_take(run->grains, align, &zero);
+    CHECK(run->at != NULL);
+    CHECK((uintptr_t)run->at % (align * grain_bytes) == 0);
+    CHECK(grain_of(run->at) % superslab_grains + run->grains <= superslab_grains ||
+          (run->grains > superslab_grains && grain_of(run->at) % superslab_grains == 0));
+    grains_mark_taken(run->at, run->grains, true);
+    if (zero)
+        grains_check_words(run->at, run->grains, 0);
+    run->written = random_below(&seed, 4) != 0;
+    run->mark = random_next(&seed) | 1;
+    if (run->written)
+        grains_write_words(run->at, run->grains, run->mark);
+}
+
+static void give_run(struct run *run)
+{
+    if (run->written)
+        grains_check_words(run->at, run->grains, run->mark);
+    size_t first = random_below(&seed, 3) == 0 ? random_below(&seed, run->grains) : 0;
+    grains_mark_taken(run->at, run->grains, false);
+    /* Not written by this run does not mean clean: it may hold what an earlier one wrote. */
+    if (first > 0)
+        grains_give(run->at, first, true);
+    grains_give(run->at + first * grain_bytes, run->grains - first, true);
+    run->at = NULL;
+}
+
+static void extend_run(struct run *run)
+{
+    size_t more = 1 + random_below(&seed, 6);
+    char *end = run->at + run->grains * grain_bytes;
+    bool zero = true;
+    if (!grains_extend(end, more, &zero))
+        return;
+    grains_mark_taken(end, more, true);
+    if (zero)
+        grains_check_words(end, more, 0);
+    if (run->written)
+        grains_write_words(end, more, run->mark);
+    run->grains += more;
+}
+
+/* Sometimes with a kernel that refuses, now and then. */
+static void purge(void)
+{
+    struct span_stats before;
+    struct span_stats after;
+    span_stats(&before);
+    if (random_below(&seed, 3) == 0)
+        fake_os_refuse(FAKE_PURGE, 1 + random_below(&seed, 3), 1 + random_below(&seed, 3));
+    size_t bytes = span_purge_all();
+    bool refused = fake_os_refused() > 0;
+    fake_os_obey();
+    span_stats(&after);
+    CHECK(after.used_bytes == before.used_bytes);
+    CHECK(refused || bytes == before.dirty_bytes);
+    CHECK(after.dirty_bytes <= before.dirty_bytes - bytes);
+}
+
+static void follows_a_model(void)
+{
+    grains_init();
+    size_t steps = scaled_work(STEPS);
+    for (size_t step = 0; step < steps; step++) {
+        struct run *run = &runs[random_below(&seed, RUNS)];
+        if (random_below(&seed, 500) == 0)
+            purge();
+        else if (run->at == NULL)
+            take_run(run);
+        else if (random_below(&seed, 4) == 0)
+            extend_run(run);
+        else
+            give_run(run);
+        grains_check_stats();
+    }
+    for (int i = 0; i < RUNS; i++)
+        if (runs[i].at != NULL)
+            give_run(&runs[i]);
+    grains_check_stats();
+    CHECK(grains_taken() == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(follows_a_model),
+    };
+    return cmocka_run_group_tests_name("span_model", tests, NULL, NULL);
+}

@@ -1,18 +1,17 @@
-/* The contract of os.h on Linux 5.4 and later. */
+/* The contract of os.h on Linux 5.4 and later, but for the service thread (service_thread.c). */
 #include "os/os.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/kernel.h"
 
 #if !defined(MAP_FIXED_NOREPLACE)
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -22,6 +21,8 @@
 enum {
     MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
     MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
+    FUTEX_WAIT_PRIVATE = 0 | 128,
+    FUTEX_WAKE_PRIVATE = 1 | 128,
     FUTEX_CMP_REQUEUE_PRIVATE = 4 | 128,
     FUTEX_WAKE_OP_PRIVATE = 5 | 128,
 };
@@ -33,27 +34,6 @@ enum {
     PRIVATE_MEMORY = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
     READ_WRITE = PROT_READ | PROT_WRITE,
 };
-
-/* The kernel's answer: a value, or -errno; errno itself is kept. */
-static long kernel6(long number, long a, long b, long c, long d, long e, long f)
-{
-    int saved = errno;
-    long result = syscall(number, a, b, c, d, e, f);
-    if (result == -1)
-        result = -(long)errno;
-    errno = saved;
-    return result;
-}
-
-static long kernel(long number, long a, long b, long c, long d, long e)
-{
-    return kernel6(number, a, b, c, d, e, 0);
-}
-
-static bool is_error(long result)
-{
-    return (unsigned long)result > (unsigned long)-4096L;
-}
 
 static void *map(void *at, size_t bytes, int protection, int flags)
 {
@@ -71,6 +51,11 @@ static void advise(void *at, size_t bytes, int advice)
 static void forbid_huge_pages(void *at, size_t bytes)
 {
     advise(at, bytes, MADV_NOHUGEPAGE);
+}
+
+void os_allow_huge_pages(void *at, size_t bytes)
+{
+    advise(at, bytes, MADV_HUGEPAGE);
 }
 
 size_t os_page_size(void)
@@ -231,4 +216,15 @@ int os_thread_id(void)
 bool os_thread_is_gone(int thread)
 {
     return kernel(SYS_tgkill, getpid(), thread, 0, 0, 0) == -ESRCH;
+}
+
+void os_wait(const uint32_t *word, uint32_t value, uint32_t ms)
+{
+    const struct timespec most = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)value, (long)&most, 0);
+}
+
+void os_wake(const uint32_t *word)
+{
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT_MAX, 0, 0);
 }

@@ -51,6 +51,9 @@ bool os_holds(const void *at, uint32_t value);
  * barrier comes first. */
 bool os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 
+/* Lets the kernel back these pages with huge ones, a first touch taking 2 MiB; os_renew takes that back. */
+void os_allow_huge_pages(void *at, size_t bytes);
+
 /* Returns a whole reservation to the system. */
 void os_release(void *at, size_t bytes);
 
@@ -75,5 +78,32 @@ int os_thread_id(void);
 
 /* Has the thread of this process with that number ended? False if the kernel does not say. */
 bool os_thread_is_gone(int thread);
+
+/*
+ * The service thread: a thread of the process that libc does not know (docs/decisions/0016). It may be started under locks
+ * of libc's, and it does not keep a process alive whose other threads have ended.
+ */
+
+/* Starts it: it runs body() and ends when that returns. False: there is one that has not wholly ended, or the kernel
+ * refuses, or it could not have a copy of `local`; nothing has changed then.
+ *
+ * All signals are blocked in it. `name`, up to 15 characters that stay where they are, is what ps and top show. Its
+ * thread-local variables are zero, whatever their initializers say; `local` is the caller's copy of one that body uses (a
+ * word at most). Of libc, body may call what only asks the kernel or only reads the thread pointer: syscall, errno,
+ * pthread_self, clock_gettime, memset; nothing that takes a lock of libc's or knows its threads. Whoever has started it
+ * may end before it does. */
+bool os_service_start(void (*body)(void), const char *name, const void *local);
+
+/* Is there one that has not wholly ended? */
+bool os_service_runs(void);
+
+/* In a fork's child, where there is none: one may be started again. */
+void os_service_forget(void);
+
+/* Sleeps while *word is `value`, for at most `ms`. May return sooner. */
+void os_wait(const uint32_t *word, uint32_t value, uint32_t ms);
+
+/* Wakes all who sleep there; whoever changes the word does so first. */
+void os_wake(const uint32_t *word);
 
 #endif

@@ -1,5 +1,7 @@
 #include "fake_os.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 #include "os/os.h"
 #include "random.h"
 
-enum { KINDS = 13 };
+enum { KINDS = 15 };
 
 static _Atomic unsigned refused_calls;
 static _Atomic size_t refuse_first;
@@ -131,6 +133,7 @@ bool __real_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 bool __real_os_thread_is_gone(int thread);
 uint64_t __real_os_random(void);
 size_t __real_os_address_limit(void);
+void __real_os_wait(const uint32_t *word, uint32_t value, uint32_t ms);
 uint64_t __real_clock_now_ms(void);
 
 size_t __wrap_os_page_size(void);
@@ -148,6 +151,10 @@ bool __wrap_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 bool __wrap_os_thread_is_gone(int thread);
 uint64_t __wrap_os_random(void);
 size_t __wrap_os_address_limit(void);
+bool __wrap_os_service_start(void (*body)(void), const char *name, const void *local);
+bool __wrap_os_service_runs(void);
+void __wrap_os_service_forget(void);
+void __wrap_os_wait(const uint32_t *word, uint32_t value, uint32_t ms);
 uint64_t __wrap_clock_now_ms(void);
 
 static size_t page_size; /* that the environment wants; 0: the system's */
@@ -282,6 +289,57 @@ size_t __wrap_os_address_limit(void)
 bool __wrap_os_is_secure(void)
 {
     return secure || __real_os_is_secure();
+}
+
+static struct {
+    _Atomic bool runs;
+    void (*body)(void);
+    const char *name;
+} service;
+
+static void *run_service(void *unused)
+{
+    CHECK(pthread_setname_np(pthread_self(), service.name) == 0);
+    service.body();
+    service.runs = false;
+    return unused;
+}
+
+bool __wrap_os_service_start(void (*body)(void), const char *name, const void *local)
+{
+    (void)local;
+    bool none = false;
+    if (refuses(FAKE_SERVICE) || !atomic_compare_exchange_strong(&service.runs, &none, true))
+        return false;
+    service.body = body;
+    service.name = name;
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    bool begun = pthread_create(&thread, NULL, run_service, NULL) == 0; /* not where the test leaves no memory for it */
+    if (begun)
+        CHECK(pthread_detach(thread) == 0);
+    else
+        service.runs = false;
+    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    return begun;
+}
+
+bool __wrap_os_service_runs(void)
+{
+    return service.runs;
+}
+
+void __wrap_os_service_forget(void)
+{
+    service.runs = false;
+}
+
+void __wrap_os_wait(const uint32_t *word, uint32_t value, uint32_t ms)
+{
+    if (!refuses(FAKE_WAIT))
+        __real_os_wait(word, value, ms);
 }
 
 uint64_t __wrap_clock_now_ms(void)

@@ -6,6 +6,8 @@
  * HAK_TEST_PAGE_SIZE in the environment makes pages larger than the system's: os_page_size says so, reservations
  * start on one, and a call whose address or size is not a multiple of it ends the program.
  *
+ * The service thread is one of libc's here, so that what it runs may use CHECK and all of libc.
+ *
  * Any thread may call through it; one thread at a time changes what is refused.
  */
 #ifndef HAK_TEST_FAKE_OS_H
@@ -30,7 +32,9 @@ enum fake_calls {
     FAKE_LIMIT = 1 << 10,  /* os_address_limit: unknown */
     FAKE_HOLDS = 1 << 11,
     FAKE_SET_BIT = 1 << 12, /* os_set_bit: the word has gone */
-    FAKE_ALL = (1 << 13) - 1,
+    FAKE_SERVICE = 1 << 13, /* os_service_start */
+    FAKE_WAIT = 1 << 14,    /* os_wait: returns at once */
+    FAKE_ALL = (1 << 15) - 1,
 };
 
 #define FAKE_EVERY SIZE_MAX

@@ -8,9 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "child.h"
 #include "os/os.h"
+#include "process.h"
+
+enum { LONG_MS = 1000 * 1000 };
 
 static size_t page;
 
@@ -235,6 +239,41 @@ static void random_numbers_differ(void)
     CHECK(!os_is_secure());
 }
 
+static void waits_end(void)
+{
+    uint32_t word = 1;
+    errno = 66;
+    uint64_t before = process_now_ms();
+    os_wait(&word, 0, LONG_MS);
+    os_wake(&word);
+    CHECK(process_now_ms() - before < LONG_MS / 10);
+    before = process_now_ms();
+    os_wait(&word, 1, 1100);
+    uint64_t took = process_now_ms() - before;
+    CHECK(took >= 1099 && took < LONG_MS / 10);
+    CHECK(errno == 66);
+}
+
+static void *sleep_until_set(void *word)
+{
+    while (load_acquire((uint32_t *)word) == 0)
+        os_wait(word, 0, LONG_MS);
+    return NULL;
+}
+
+static void all_sleepers_are_woken(void)
+{
+    pthread_t threads[4];
+    uint32_t word = 0;
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, sleep_until_set, &word) == 0);
+    usleep(20000); /* they sleep by now */
+    store_release(&word, 1u);
+    os_wake(&word);
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +292,8 @@ int main(void)
         UNIT_TEST(errno_is_kept),
         UNIT_TEST(threads_have_numbers),
         UNIT_TEST(random_numbers_differ),
+        UNIT_TEST(waits_end),
+        UNIT_TEST(all_sleepers_are_woken),
     };
     return cmocka_run_group_tests_name("os", tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 uint8_t size_to_class[(SMALL_MAX >> SIZE_TABLE_STEP_SHIFT) + 1];
 struct size_class size_classes[SIZE_CLASSES];
 
-enum { SLAB_UNITS_MAX = 8, BLOCKS_WANTED = 8 };
+enum { BLOCKS_WANTED = 8 };
 
 size_t units_per_page(void)
 {
@@ -61,7 +61,7 @@ unsigned size_class_aligned(size_t alignment, size_t size)
     if (size > SMALL_MAX || alignment > UNIT_SIZE || size_classes[0].size == 0)
         return SIZE_CLASSES;
     unsigned id = size_class_of(max_size(size, alignment));
-    while (id < SIZE_CLASSES_FIXED && size_classes[id].size % alignment != 0)
+    while (id < SIZE_CLASSES_FIXED && (size_classes[id].size & (alignment - 1)) != 0)
         id++;
     return id < SIZE_CLASSES_FIXED ? id : SIZE_CLASSES;
 }

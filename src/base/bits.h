@@ -82,6 +82,13 @@ ALWAYS_INLINE unsigned lowest_one128(bits128 n)
     return low != 0 ? (unsigned)__builtin_ctzll(low) : 64 + (unsigned)__builtin_ctzll((uint64_t)(n >> 64));
 }
 
+/* Index of the highest one in n, which is not 0. */
+ALWAYS_INLINE unsigned highest_one128(bits128 n)
+{
+    uint64_t high = (uint64_t)(n >> 64);
+    return high != 0 ? 64 + log2_floor(high) : log2_floor((uint64_t)n);
+}
+
 /* The lowest run of ones in n, which is not 0: its length; *first is the index of its first. */
 ALWAYS_INLINE unsigned lowest_run128(bits128 n, unsigned *first)
 {

@@ -108,6 +108,11 @@ bool lock_is_mine(const struct lock *lock)
     return (load_relaxed(&lock->word) & ~WAITERS) == self();
 }
 
+bool lock_is_wanted(const struct lock *lock)
+{
+    return (load_relaxed(&lock->word) & WAITERS) != 0;
+}
+
 void lock_pass_begin(void)
 {
     store_relaxed(&passing, self());

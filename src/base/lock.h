@@ -33,6 +33,9 @@ void lock_drop(struct lock *lock);
 /* Does the calling thread hold the lock? Async-signal-safe. */
 bool lock_is_mine(const struct lock *lock);
 
+/* Does a thread sleep for this lock, or has one done so since it was taken? */
+bool lock_is_wanted(const struct lock *lock);
+
 /* As lock_take for a second lock of the same rank: fork takes every heap's lock, newest first. */
 void lock_take_sibling(struct lock *lock);
 

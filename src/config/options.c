@@ -17,16 +17,16 @@ struct option {
     bool (*set)(const char *value); /* false: not a legal value */
 };
 
-/* A decimal number up to `most`, the whole of `text`. */
-static bool parse_number(const char *text, uint32_t most, uint32_t *out)
+/* A decimal number up to `most`, of `length` digits. */
+static bool parse_number(const char *text, size_t length, uint32_t most, uint32_t *out)
 {
     uint64_t value = 0;
-    if (*text == '\0')
+    if (length == 0)
         return false;
-    for (; *text != '\0'; text++) {
-        if (*text < '0' || *text > '9')
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
             return false;
-        value = value * 10 + (uint64_t)(*text - '0');
+        value = value * 10 + (uint64_t)(text[i] - '0');
         if (value > most)
             return false;
     }
@@ -34,18 +34,68 @@ static bool parse_number(const char *text, uint32_t most, uint32_t *out)
     return true;
 }
 
-static bool set_purge(const char *value)
+static bool is_word(const char *value, size_t length, const char *word)
 {
-    static const char key[] = "delay=";
-    if (strncmp(value, key, sizeof key - 1) != 0)
-        return false;
-    return parse_number(value + sizeof key - 1, 86400000, &policy.purge_ms);
+    return strlen(word) == length && memcmp(value, word, length) == 0;
+}
+
+/* Is what comes before '=' this key? */
+static bool is_key(const char *text, const char *value, const char *key)
+{
+    return is_word(text, (size_t)(value - text) - 1, key);
+}
+
+static bool parse_switch(const char *value, size_t length, bool *out)
+{
+    *out = is_word(value, length, "on");
+    return *out || is_word(value, length, "off");
+}
+
+static bool parse_huge(const char *value, size_t length, enum huge_pages *out)
+{
+    static const char *const words[] = {[HUGE_AUTO] = "auto", [HUGE_ON] = "on", [HUGE_OFF] = "off"};
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (is_word(value, length, words[i])) {
+            *out = (enum huge_pages)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One "key=value" at the start of `text`, `length` bytes of value. */
+static bool set_one_of_purge(struct policy *wanted, const char *text, const char *value, size_t length)
+{
+    if (is_key(text, value, "delay"))
+        return parse_number(value, length, 86400000, &wanted->purge_ms);
+    if (is_key(text, value, "thread"))
+        return parse_switch(value, length, &wanted->purger);
+    return is_key(text, value, "huge") && parse_huge(value, length, &wanted->huge);
+}
+
+/* Takes effect only as a whole. */
+static bool set_purge(const char *text)
+{
+    struct policy wanted = policy;
+    while (text != NULL) {
+        const char *equals = strchr(text, '=');
+        if (equals == NULL)
+            return false;
+        const char *value = equals + 1;
+        const char *comma = strchr(value, ',');
+        if (!set_one_of_purge(&wanted, text, value, comma != NULL ? (size_t)(comma - value) : strlen(value)))
+            return false;
+        text = comma != NULL ? comma + 1 : NULL;
+    }
+    policy = wanted;
+    return true;
 }
 
 /* In the order in which they take effect: a mode first, so that the others refine it. */
 static const struct option options[] = {
     {"HAKMEM_MODE", POLICY_MODES, "balanced", policy_set_mode},
-    {"HAKMEM_PURGE", "delay=MS with MS from 0 to 86400000", "the mode's", set_purge},
+    {"HAKMEM_PURGE", "delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or several with commas between",
+     "the mode's", set_purge},
 };
 
 /* Read by the launcher; legal here, without effect. */

@@ -7,7 +7,8 @@
 #define BALANCED                                                                                       \
     {                                                                                                  \
         .magazine_bytes = 64 << 10, .thread_cache_bytes = 2 << 20, .bigcache_bytes = 64 << 20,         \
-        .bigcache_ms = 1000, .purge_ms = 1000, .heartbeat_bytes = 4 << 20                              \
+        .bigcache_ms = 1000, .purge_ms = 1000, .purger = true,                                         \
+        .heartbeat_bytes = 4 << 20                                                                     \
     }
 
 struct mode {
@@ -23,6 +24,7 @@ static const struct mode modes[] = {
       .bigcache_bytes = 0,
       .bigcache_ms = 0,
       .purge_ms = 0,
+      .purger = true,
       .heartbeat_bytes = 1 << 20}},
     {"fast",
      {.magazine_bytes = 256 << 10,
@@ -30,6 +32,7 @@ static const struct mode modes[] = {
       .bigcache_bytes = 512 << 20,
       .bigcache_ms = 10000,
       .purge_ms = 10000,
+      .purger = true,
       .heartbeat_bytes = 16 << 20}},
 };
 

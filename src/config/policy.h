@@ -9,12 +9,21 @@
 
 #include "base/compiler.h"
 
+/* Where the kernel may use huge pages. */
+enum huge_pages {
+    HUGE_AUTO, /* in large blocks that grow */
+    HUGE_ON,   /* everywhere */
+    HUGE_OFF,
+};
+
 struct policy {
     size_t magazine_bytes;     /* most that one magazine may hold */
     size_t thread_cache_bytes; /* most that all magazines of a thread may hold */
     size_t bigcache_bytes;     /* most that freed large blocks may hold */
     uint32_t bigcache_ms;      /* how long a freed large block is kept */
     uint32_t purge_ms;         /* how long free units keep their pages */
+    enum huge_pages huge;
+    bool purger;               /* may the purger run as a thread? */
     size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
 };
 

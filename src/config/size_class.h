@@ -20,6 +20,7 @@ enum {
     SIZE_CLASS_BITS = 6,                  /* a tag is heap | class: heaps are aligned to 1 << 6 and more */
     SIZE_CLASSES = 1 << SIZE_CLASS_BITS,  /* ids */
     SIZE_CLASSES_FIXED = 41,
+    SLAB_UNITS_MAX = 8,
     SIZE_TABLE_STEP_SHIFT = 3,            /* the table has one byte per 8 bytes of size */
 };
 

@@ -6,6 +6,7 @@
 #include "arena/arena.h"
 #include "base/atomic.h"
 #include "base/fail.h"
+#include "config/policy.h"
 #include "heap/entry.h"
 #include "heap/fork.h"
 #include "heap/heartbeat.h"
@@ -39,6 +40,7 @@ static struct heap *enter_own(void)
     }
     if (UNLIKELY(heap->in_door != 0))
         return NULL;
+    store_relaxed(&heap->visits, heap->visits + 1);
     entry_enter(heap, seen);
     if (UNLIKELY(heap->deferred_count > 0))
         free_deferred(heap);
@@ -62,6 +64,13 @@ static void charge(struct heap *heap, size_t size)
 static void beat_if_due(struct heap *heap)
 {
     if (UNLIKELY(heap->view.budget < 0) && !interrupt_holds_magazines(heap))
+        heartbeat(heap);
+}
+
+/* A program that only frees has heartbeats too. */
+static void beat_if_much_was_freed(struct heap *heap)
+{
+    if (UNLIKELY(heap->freed > policy.heartbeat_bytes) && !interrupt_holds_magazines(heap))
         heartbeat(heap);
 }
 
@@ -139,8 +148,10 @@ static const char *fault_of(uintptr_t tag)
     return tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE;
 }
 
-static void free_large(void *p)
+static void free_large(struct heap *heap, void *p)
 {
+    const struct large *block = arena_span(p); /* NULL, if another thread frees it now */
+    size_t bytes = block != NULL ? block->bytes : 0;
     switch (large_free(p)) {
     case LARGE_FINE:
         break;
@@ -148,6 +159,10 @@ static void free_large(void *p)
         report_pointer(FAULT_INVALID_FREE, p);
     case LARGE_DOUBLE_FREE:
         report_pointer(FAULT_DOUBLE_FREE, p);
+    }
+    if (heap != NULL) {
+        heap->freed += bytes;
+        beat_if_much_was_freed(heap);
     }
 }
 
@@ -158,6 +173,7 @@ static void free_own(struct heap *heap, unsigned class, void *p)
     if (!slab_holds(arena_span(p), p))
         report_pointer(FAULT_INVALID_FREE, p);
     magazine_push(heap, class, p);
+    beat_if_much_was_freed(heap);
 }
 
 /* Magazines are typed by class, not by owner: without memory for a letter, ours may keep the block. A full one
@@ -181,7 +197,7 @@ static void route(struct heap *heap, void *p)
     else if (tag >= TAG_KINDS)
         send(heap, tag, p);
     else if (tag == TAG_LARGE)
-        free_large(p);
+        free_large(heap, p);
     else
         report_pointer(fault_of(tag), p);
 }
@@ -221,7 +237,7 @@ static COLD void free_without_heap(void *p)
     if (tag != TAG_LARGE)
         (void)orphan_free(p);
     else if (!fork_holds_any_lock())
-        free_large(p);
+        free_large(NULL, p);
 }
 
 NOINLINE void door_free(void *p)

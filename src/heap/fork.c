@@ -7,6 +7,7 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/purger.h"
 #include "heap/start.h"
 #include "heap/view.h"
 #include "large/bigcache.h"
@@ -140,6 +141,7 @@ void fork_child(void)
         return;
     bool entered = enter_door();
     span_after_fork();
+    purger_after_fork();
     lock_pass_end();
     drop_after_heaps();
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {

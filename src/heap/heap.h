@@ -2,10 +2,10 @@
  * The per-thread heap.
  *
  * A *view* is what the two hot functions see: a byte budget and a bin per class. The thread's TLS word
- * (view.h) points to the view of its heap or to a closed view, whose bins are all closed (empty for malloc,
- * full for free), so that every operation comes to the door. Closed views are: the heap's own twin, while
- * somebody outside needs this heap or its operations; and the static ones, for threads that have no heap
- * yet or no more.
+ * (view.h) points to the view of its heap or to a closed view, with which every operation comes to the door: its
+ * budget is spent, and no tag names it. Closed views are: the heap's own twin, while somebody outside needs this
+ * heap or its operations, whose bins are all closed (empty for malloc, full for free); and the static ones, for
+ * threads that have no heap yet or no more.
  *
  * Who writes what:
  *   view.budget, bin.top, bin.end    the owner thread only, ever
@@ -101,6 +101,7 @@ struct heap {
 
     /* Owner's, cold. */
     uint32_t in_door;            /* the owner is inside the door; written by the owner, read by thieves */
+    uint32_t visits;             /* of the owner to the door; read by the purger */
     uint32_t number;             /* in order of creation */
     int64_t granted;             /* bytes of budget granted in all: requested = granted - budget */
     struct view **tls;           /* the owner's TLS word; NULL if no thread owns the heap */
@@ -111,9 +112,13 @@ struct heap {
     size_t outbox_bytes;
     struct heap *piled;          /* a heap whose mail should be collected, or NULL */
     struct heap *looked_at;      /* by sleeper_look, the last time; or NULL */
+    size_t freed;                /* bytes that left the magazines and large blocks since the last heartbeat */
     size_t capacity_bytes;       /* of all magazines, if full */
     uint64_t aged_ms;            /* when this heap last looked for old memory */
+    uint32_t record;             /* units; beyond them its slabs are more than ever, and it looks for holes first */
+    uint32_t holes_next;         /* the first class in which it looks for holes the next time */
     size_t units;                /* that its slabs hold */
+    size_t hole_bytes;           /* of its slabs, given back */
     struct unit_group stock[STOCK_GROUPS];
     struct outbox outbox[OUTBOXES];
     struct shelf shelf[SIZE_CLASSES];
@@ -124,6 +129,7 @@ struct heap {
     /* Others'. */
     struct lock lock ALIGNED(64); /* guards frozen and the redirection of *tls */
     uint32_t frozen;              /* set by a thief; the owner waits for the lock and clears it */
+    uint32_t visits_seen;         /* by the purger, in its last round */
     bool quarantined;             /* its owner vanished in a fork, inside the door: never used again */
     struct heap *next;            /* in the list of all heaps; immutable */
     struct list_node idle;        /* among idle heaps; guarded by the life lock */

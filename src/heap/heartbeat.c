@@ -7,6 +7,8 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/purger.h"
+#include "heap/shelf.h"
 #include "heap/sleeper.h"
 #include "large/large.h"
 #include "span/span.h"
@@ -18,6 +20,9 @@ enum { LOOKS_PER_DELAY = 4 };
 
 static void grant(struct heap *heap)
 {
+    heap->freed = 0;
+    if (heap->view.budget >= 0)
+        return;
     heap->view.budget += heap->twin.budget; /* charged while the view was closed */
     heap->twin.budget = 0;
     int64_t interval = (int64_t)policy.heartbeat_bytes;
@@ -50,7 +55,10 @@ static void give_back_old(struct heap *heap)
         return;
     heap->aged_ms = now;
     large_evict_before(time_before(now, policy.bigcache_ms));
-    span_purge_before(time_before(now, policy.purge_ms));
+    span_purge_old(now);
+    for (unsigned class = heap->holes_next; class < SIZE_CLASSES; class += LOOKS_PER_DELAY)
+        shelf_purge_cool(heap, class);
+    heap->holes_next = (heap->holes_next + 1) % LOOKS_PER_DELAY;
 }
 
 void heartbeat(struct heap *heap)
@@ -64,6 +72,7 @@ void heartbeat(struct heap *heap)
     life_clean_one();
     sleeper_look(heap);
     give_back_old(heap);
+    purger_consider(heap);
     if (heap_events.heartbeat != NULL)
         heap_events.heartbeat(heap);
 }

@@ -195,9 +195,8 @@ static struct heap *idle_take_to_clean(void)
     return heap;
 }
 
-static void clean_and_return(struct heap *heap)
+static void return_clean(struct heap *heap)
 {
-    clean_heap(heap);
     lock_take(&life_lock);
     idle_push_locked(&clean, heap);
     lock_drop(&life_lock);
@@ -208,19 +207,39 @@ void life_clean_one(void)
     if (load_relaxed(&idle_count) == 0)
         return;
     struct heap *heap = idle_take_to_clean();
-    if (heap != NULL)
-        clean_and_return(heap);
+    if (heap != NULL) {
+        clean_heap(heap);
+        return_clean(heap);
+    }
 }
 
-void life_clean(struct heap *heap)
+/* Takes this heap from the idle ones. */
+static bool idle_take(struct heap *heap)
 {
     lock_take(&life_lock);
     bool idle = heap->idle_in != NULL;
     if (idle)
         idle_take_locked(&heap->idle);
     lock_drop(&life_lock);
-    if (idle)
-        clean_and_return(heap);
+    return idle;
+}
+
+void life_clean(struct heap *heap)
+{
+    if (!idle_take(heap))
+        return;
+    clean_heap(heap);
+    return_clean(heap);
+}
+
+size_t life_purge(struct heap *heap)
+{
+    if (!idle_take(heap))
+        return 0;
+    clean_heap(heap);
+    size_t bytes = shelf_purge_all(heap);
+    return_clean(heap);
+    return bytes;
 }
 
 void life_clean_all(void)

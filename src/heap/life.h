@@ -38,6 +38,9 @@ void life_clean_all(void);
 /* Cleans this heap, if it is idle. */
 void life_clean(struct heap *heap);
 
+/* The same, and gives back the holes of its slabs. Returns their bytes. */
+size_t life_purge(struct heap *heap);
+
 /* The newest heap; the others follow by `next`. Any thread. */
 struct heap *life_heaps(void);
 

@@ -177,9 +177,15 @@ static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t
     size_t held = (size_t)(top - slots);
     size_t left = 0;
     count = min_size(count, held);
-    for (size_t i = 1; i <= count; i++)
+    for (size_t i = 1; i <= count;) {
+        if (LIKELY(arena_tag(slots[i]) == ((uintptr_t)heap | class))) {
+            i += shelf_put_run(heap, slots + i, (unsigned)(count + 1 - i));
+            continue;
+        }
         if (!magazine_give_back(heap, class, slots[i]))
             slots[++left] = slots[i];
+        i++;
+    }
     memmove(slots + 1 + left, slots + 1 + count, (held - count) * sizeof(void *));
     return slots + left + held - count;
 }
@@ -208,8 +214,11 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
     void **top = hold_magazine(heap, class);
     if (top == shelf->slots + shelf->capacity) {
         top = adapt(heap, class, top, EVENT_FLUSH);
-        if (top == shelf->slots + shelf->capacity)
-            top = flush_oldest(heap, class, top, divide_up(shelf->capacity, 2));
+        if (top == shelf->slots + shelf->capacity) {
+            size_t count = divide_up(shelf->capacity, 2);
+            heap->freed += count * size_classes[class].size;
+            top = flush_oldest(heap, class, top, count);
+        }
     }
     if (top < shelf->slots + shelf->capacity)
         *++top = p;

@@ -1,10 +1,14 @@
 #include "heap/shelf.h"
 
 #include "arena/arena.h"
+#include "base/atomic.h"
+#include "base/bits.h"
 #include "base/fail.h"
 #include "heap/life.h"
 #include "heap/report.h"
 #include "heap/stock.h"
+
+enum { RECORD_LEAST = (int)(MIB >> UNIT_SHIFT), RECORD_STEP = 8 };
 
 static void enlist(struct shelf *shelf, struct slab *slab)
 {
@@ -34,9 +38,20 @@ static struct slab *fullest(struct shelf *shelf)
     return NULL;
 }
 
+/* Holes are given back by age (heartbeat.c); but before the heap becomes larger than it ever was, much of it being holes,
+ * they go at once. The next record is an eighth and a MiB further on: a heap that is large by turns does not pay each time. */
+static void purge_at_record(struct heap *heap)
+{
+    heap->record = (uint32_t)(heap->units + heap->units / RECORD_STEP);
+    if (shelf_free_bytes(heap) > (heap->units << UNIT_SHIFT) / 4)
+        (void)shelf_purge_all(heap);
+}
+
 static struct slab *make(struct heap *heap, unsigned class)
 {
     unsigned units = size_classes[class].units;
+    if (UNLIKELY(heap->units > heap->record + RECORD_LEAST))
+        purge_at_record(heap);
     void *base = stock_take(heap, units);
     if (base == NULL)
         return NULL;
@@ -49,8 +64,22 @@ static struct slab *make(struct heap *heap, unsigned class)
     return slab;
 }
 
+/* Others read the count, for statistics. */
+static void count_out(struct shelf *shelf, int blocks)
+{
+    store_relaxed(&shelf->blocks_out, shelf->blocks_out + (uint32_t)blocks);
+}
+
+/* Before the slab's pages come back, or leave the heap. */
+static void forget_holes(struct heap *heap, const struct slab *slab)
+{
+    if (UNLIKELY(slab->purged != 0))
+        store_relaxed(&heap->hole_bytes, heap->hole_bytes - slab_purged_bytes(slab));
+}
+
 static void release(struct heap *heap, struct slab *slab)
 {
+    forget_holes(heap, slab);
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
     stock_give(heap, slab->base, slab->units);
     slab_discard(slab);
@@ -67,33 +96,34 @@ static struct slab *find_room(struct heap *heap, unsigned class)
     return slab;
 }
 
+static unsigned take(struct heap *heap, struct slab *slab, void **top, unsigned want)
+{
+    forget_holes(heap, slab);
+    slab->heat = SLAB_HOT;
+    return slab_take(slab, top, want);
+}
+
 unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want)
 {
     struct shelf *shelf = &heap->shelf[class];
     unsigned got = 0;
     if (shelf->current != NULL)
-        got = slab_take(shelf->current, top, want);
+        got = take(heap, shelf->current, top, want);
     while (got < want) {
         struct slab *slab = got == 0 ? find_room(heap, class) : fullest(shelf);
         if (slab == NULL)
             break;
         shelf->current = slab;
-        got += slab_take(slab, top - got, want - got);
+        got += take(heap, slab, top - got, want - got);
     }
-    shelf->blocks_out += got;
+    count_out(shelf, (int)got);
     return got;
 }
 
-void shelf_put(struct heap *heap, void *p)
+/* The slab has more free blocks than before: it may be another list's, or nobody's. */
+static void relist(struct heap *heap, struct shelf *shelf, struct slab *slab)
 {
-    struct slab *slab = arena_span(p);
-    struct shelf *shelf = &heap->shelf[slab->class];
-    ASSERT(arena_tag(p) == ((uintptr_t)heap | slab->class));
-    enum slab_verdict verdict = slab_put(slab, p);
-    if (UNLIKELY(verdict != SLAB_FINE))
-        report_pointer(verdict == SLAB_DOUBLE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, p);
-    ASSERT(shelf->blocks_out > 0);
-    shelf->blocks_out--;
+    slab->heat = SLAB_HOT;
     if (slab == shelf->current)
         return;
     if (slab->free == slab->blocks) {
@@ -105,12 +135,37 @@ void shelf_put(struct heap *heap, void *p)
     }
 }
 
+unsigned shelf_put_run(struct heap *heap, void **blocks, unsigned count)
+{
+    struct slab *slab = arena_span(blocks[0]);
+    struct shelf *shelf = &heap->shelf[slab->class];
+    size_t bytes = slab->units * UNIT_SIZE;
+    unsigned done = 0;
+    ASSERT(arena_tag(blocks[0]) == ((uintptr_t)heap | slab->class));
+    do {
+        enum slab_verdict verdict = slab_put(slab, blocks[done]);
+        if (UNLIKELY(verdict != SLAB_FINE))
+            report_pointer(verdict == SLAB_DOUBLE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, blocks[done]);
+        done++;
+    } while (done < count && (size_t)((char *)blocks[done] - slab->base) < bytes);
+    ASSERT(shelf->blocks_out >= done);
+    count_out(shelf, -(int)done);
+    relist(heap, shelf, slab);
+    return done;
+}
+
+void shelf_put(struct heap *heap, void *p)
+{
+    (void)shelf_put_run(heap, &p, 1);
+}
+
 void shelf_adopt(struct heap *heap, struct slab *slab)
 {
     struct shelf *shelf = &heap->shelf[slab->class];
     arena_assign(slab->base, slab->units, (uintptr_t)heap | slab->class, slab);
-    shelf->blocks_out += slab->blocks - slab->free;
-    heap->units += slab->units;
+    count_out(shelf, (int)(slab->blocks - slab->free));
+    store_relaxed(&heap->units, heap->units + slab->units);
+    store_relaxed(&heap->hole_bytes, heap->hole_bytes + slab_purged_bytes(slab));
     enlist(shelf, slab);
 }
 
@@ -124,8 +179,9 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class)
     }
     if (slab != NULL) {
         ASSERT(shelf->blocks_out >= slab->blocks - slab->free);
-        shelf->blocks_out -= slab->blocks - slab->free;
-        heap->units -= slab->units;
+        count_out(shelf, -(int)(slab->blocks - slab->free));
+        forget_holes(heap, slab);
+        store_relaxed(&heap->units, heap->units - slab->units);
     }
     return slab;
 }

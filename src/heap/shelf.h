@@ -17,6 +17,10 @@ unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want
  * block's slab must be this heap's. */
 void shelf_put(struct heap *heap, void *p);
 
+/* Takes back the first of `count` blocks (at least 1), and those right after it that are of the same slab. Returns how
+ * many. */
+unsigned shelf_put_run(struct heap *heap, void **blocks, unsigned count);
+
 /* Makes a slab with room, which the caller unlinked from another heap, one of this heap. */
 void shelf_adopt(struct heap *heap, struct slab *slab);
 
@@ -25,6 +29,16 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class);
 
 /* Gives back the units of all slabs without a block in use. */
 void shelf_release_empty(struct heap *heap);
+
+/* Gives back the holes of slabs of this class, pages without a block in use, if nothing was taken from a slab or put into
+ * it since before the last such look. Returns their bytes. */
+size_t shelf_purge_cool(struct heap *heap, unsigned class);
+
+/* Gives back the holes of all classes, until somebody wants heap.lock. Returns their bytes. */
+size_t shelf_purge_all(struct heap *heap);
+
+/* Bytes of the heap's slabs that are neither in blocks in use nor given back. Any thread; a moment old. */
+size_t shelf_free_bytes(const struct heap *heap);
 
 /* Makes a slab ahead of need. False: out of memory. */
 bool shelf_prepare(struct heap *heap, unsigned class);

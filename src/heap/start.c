@@ -8,6 +8,7 @@
 #include "heap/entry.h"
 #include "heap/fork.h"
 #include "heap/life.h"
+#include "heap/purger.h"
 #include "heap/view.h"
 
 struct lock init_lock = LOCK_INITIALIZER(LOCK_INIT);
@@ -69,5 +70,6 @@ struct heap *start_thread(void)
         store_relaxed(&heap->tls, NULL);
         lock_drop(&heap->lock);
     }
+    purger_note_birth(heap);
     return heap;
 }

@@ -1,5 +1,6 @@
 #include "heap/stock.h"
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "span/span.h"
 
@@ -62,13 +63,13 @@ void *stock_take(struct heap *heap, unsigned units)
 {
     void *at = take(heap, units);
     if (at != NULL)
-        heap->units += units;
+        store_relaxed(&heap->units, heap->units + units);
     return at;
 }
 
 void stock_give(struct heap *heap, void *at, unsigned units)
 {
-    heap->units -= units;
+    store_relaxed(&heap->units, heap->units - units);
     for (int i = 0; i < STOCK_GROUPS; i++) {
         struct unit_group *group = &heap->stock[i];
         size_t offset = (uintptr_t)at - (uintptr_t)group->base;

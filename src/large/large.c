@@ -16,6 +16,9 @@
 /* Below this a copy is as fast as three system calls. */
 #define MOVE_LEAST (256 * KIB)
 
+/* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
+#define HUGE_LEAST (16 * MIB)
+
 /* Each moved block is a mapping of its own, of the 65,530 that a process may have. */
 enum { MOVED_MOST = 4096 };
 
@@ -42,10 +45,19 @@ static void go_live(struct large *block, size_t size)
     add_relaxed(&live_bytes, block->bytes);
 }
 
+static void allow_huge_pages(char *at, size_t units, size_t least)
+{
+    size_t bytes = units << UNIT_SHIFT;
+    if (policy.huge == HUGE_ON || (policy.huge == HUGE_AUTO && bytes >= least))
+        os_allow_huge_pages(at, bytes);
+}
+
 /* Gives a run back. A moved one first gets ordinary pages, so that its mapping merges with its neighbours. */
 static void give_units(char *at, size_t units, bool moved)
 {
     bool clean = moved && os_renew(at, units << UNIT_SHIFT);
+    if (clean)
+        allow_huge_pages(at, units, SIZE_MAX);
     span_give(at, units, !clean);
 }
 
@@ -207,6 +219,7 @@ static bool move(struct large *block, size_t units)
     if (!block->moved)
         add_relaxed(&moved_blocks, (size_t)1);
     block->moved = true;
+    allow_huge_pages(to, units, HUGE_LEAST);
     block->base = to;
     block->units = units;
     arena_assign(to, 1, TAG_LARGE, block);

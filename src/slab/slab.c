@@ -56,6 +56,7 @@ unsigned slab_take(struct slab *slab, void **top, unsigned want)
     }
     slab->hint = word;
     slab->free -= taken;
+    slab->purged = 0;
     return taken;
 }
 

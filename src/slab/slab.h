@@ -15,6 +15,13 @@
 
 enum { SLAB_BUCKETS = 4 }; /* partly used slabs are kept apart by how full they are */
 
+/* How long ago a block came or went, counted in looks for holes. */
+enum slab_heat {
+    SLAB_COLD, /* its holes are purged */
+    SLAB_COOL, /* since before the last look */
+    SLAB_HOT,
+};
+
 struct slab {
     char *base;
     uint32_t stride;     /* bytes */
@@ -25,6 +32,8 @@ struct slab {
     uint8_t class;
     uint8_t units;
     uint8_t bucket;      /* in which list it is; SLAB_BUCKETS: in none */
+    uint8_t heat;        /* enum slab_heat */
+    uint32_t purged;     /* bit p: page p was given back, and no block was taken since */
     struct list_node link;
     uint64_t bitmap[];
 };
@@ -51,6 +60,13 @@ bool slab_holds(const struct slab *slab, const void *p);
 
 /* Takes back a block. Anything but SLAB_FINE leaves the slab as it was. */
 enum slab_verdict slab_put(struct slab *slab, const void *p);
+
+/* Gives back the pages without a block that is live or in a magazine. Returns their bytes: 0 where the kernel refused, or
+ * all such pages are given back already. */
+size_t slab_purge_holes(struct slab *slab);
+
+/* Bytes of pages that were given back, and of which none was taken again. */
+size_t slab_purged_bytes(const struct slab *slab);
 
 /* Undoes a slab_put of p, and nothing else happened to the slab since. */
 void slab_unput(struct slab *slab, const void *p);

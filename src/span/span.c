@@ -3,28 +3,18 @@
 #include "arena/arena.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "os/os.h"
+#include "span/purge.h"
 #include "span/superslab.h"
 
 struct lock span_lock = LOCK_INITIALIZER(LOCK_SPAN);
 
-/* Superslabs into which dirty units were freed since they were last purged, the longest ago first. */
-static struct list dirty_queue;
-
-/* Superslabs whose free units some thread is giving back now, without the lock. */
-static struct list in_purge;
-
-static struct span_stats totals; /* dirty_bytes is computed when asked for */
-
-static bits128 run_mask(unsigned first, size_t units)
-{
-    return mask128((unsigned)units) << first;
-}
+static struct span_stats totals; /* but for dirty_bytes */
 
 static void *use_run(struct superslab *s, unsigned first, size_t units, bool *zero)
 {
-    bits128 mask = run_mask(first, units);
+    bits128 mask = superslab_run_mask(first, units);
     ASSERT((s->used & mask) == 0);
+    purge_note_taken(s, mask);
     superslab_set_used(s, s->used | mask);
     *zero = *zero && (s->dirty & mask) == 0;
     totals.used_bytes += units << UNIT_SHIFT;
@@ -119,16 +109,6 @@ static struct superslab *first_part(const char *at, size_t units, unsigned *firs
     return superslab_at(unit / SUPERSLAB_UNITS);
 }
 
-static void note_dirty(struct superslab *s, bits128 mask, uint64_t now)
-{
-    if (s->queued)
-        list_remove(&dirty_queue, &s->age);
-    list_push_back(&dirty_queue, &s->age);
-    s->queued = true;
-    s->dirty |= mask;
-    s->freed_ms = now;
-}
-
 void span_give(void *at, size_t units, bool dirty)
 {
     uint64_t now = clock_now_ms();
@@ -139,12 +119,12 @@ void span_give(void *at, size_t units, bool dirty)
         unsigned first;
         size_t here;
         struct superslab *s = first_part(p, units, &first, &here);
-        bits128 mask = run_mask(first, here);
+        bits128 mask = superslab_run_mask(first, here);
         ASSERT((s->used & mask) == mask);
         if (dirty)
-            note_dirty(s, mask, now);
+            purge_note_dirty(s, mask, now);
         else
-            s->dirty &= ~mask;
+            superslab_set_dirty(s, s->dirty & ~mask);
         superslab_set_used(s, s->used & ~mask);
         p += here << UNIT_SHIFT;
         units -= here;
@@ -160,7 +140,7 @@ bool span_extend(void *end, size_t units, bool *zero)
         unsigned first;
         size_t here;
         struct superslab *s = first_part(end, units, &first, &here);
-        if (here == units && s->reserved && (s->used & run_mask(first, units)) == 0 &&
+        if (here == units && s->reserved && (s->used & superslab_run_mask(first, units)) == 0 &&
             commit_run(superslab_index(s), 1)) {
             use_run(s, first, units, zero);
             taken = true;
@@ -178,85 +158,15 @@ void span_abandon(size_t units)
     lock_drop(&span_lock);
 }
 
-/* Gives back the pages of the units in `mask`, which the caller has marked used; returns the mask of those
- * that were. The span lock is not held: madvise is slow. */
-static bits128 purge_units(const struct superslab *s, bits128 mask)
-{
-    bits128 done = 0;
-    char *base = superslab_base(superslab_index(s));
-    for (bits128 left = mask; left != 0;) {
-        unsigned first;
-        unsigned units = lowest_run128(left, &first);
-        bits128 run = run_mask(first, units);
-        left &= ~run;
-        if (os_purge(base + ((size_t)first << UNIT_SHIFT), (size_t)units << UNIT_SHIFT))
-            done |= run;
-    }
-    return done;
-}
-
-/* Takes the superslab at the head of the queue out, if it was freed into before `before_ms`. */
-static struct superslab *next_to_purge(uint64_t before_ms)
-{
-    if (dirty_queue.first == NULL)
-        return NULL;
-    struct superslab *s = LIST_ENTRY(dirty_queue.first, struct superslab, age);
-    if (s->freed_ms >= before_ms || s->purging != 0)
-        return NULL;
-    list_remove(&dirty_queue, &s->age);
-    s->queued = false;
-    return s;
-}
-
-static void end_purge(struct superslab *s)
-{
-    list_remove(&in_purge, &s->purge);
-    superslab_set_used(s, s->used & ~s->purging);
-    s->purging = 0;
-}
-
-void span_after_fork(void)
-{
-    while (in_purge.first != NULL)
-        end_purge(LIST_ENTRY(in_purge.first, struct superslab, purge));
-}
-
-size_t span_purge_before(uint64_t before_ms)
-{
-    size_t bytes = 0;
-    struct superslab *s;
-    lock_take(&span_lock);
-    while ((s = next_to_purge(before_ms)) != NULL) {
-        s->purging = s->dirty & ~s->used;
-        if (s->purging == 0)
-            continue; /* all in use again; and it must not be on the list for nothing, where nobody sees it */
-        superslab_set_used(s, s->used | s->purging);
-        list_push_back(&in_purge, &s->purge);
-        lock_drop(&span_lock);
-        bits128 done = purge_units(s, s->purging);
-        lock_take(&span_lock);
-        /* What the kernel refused (locked memory, for one) stays dirty until the next free in here. */
-        s->dirty &= ~done;
-        end_purge(s);
-        bytes += (size_t)count_ones128(done) << UNIT_SHIFT;
-    }
-    lock_drop(&span_lock);
-    return bytes;
-}
-
-size_t span_purge_all(void)
-{
-    return span_purge_before(UINT64_MAX);
-}
-
 void span_stats(struct span_stats *stats)
 {
     lock_take(&span_lock);
     *stats = totals;
-    stats->dirty_bytes = 0;
-    for (struct list_node *node = dirty_queue.first; node != NULL; node = node->next) {
-        const struct superslab *s = LIST_ENTRY(node, struct superslab, age);
-        stats->dirty_bytes += (size_t)count_ones128(s->dirty & ~s->used) << UNIT_SHIFT;
-    }
+    stats->dirty_bytes = superslab_dirty_units() << UNIT_SHIFT;
     lock_drop(&span_lock);
+}
+
+size_t span_dirty_bytes(void)
+{
+    return superslab_dirty_units() << UNIT_SHIFT;
 }

@@ -4,8 +4,7 @@
  *
  * Placement prefers units that were written before, which have their pages; then the fullest superslab that has
  * room, so that others become empty. Freed units keep
- * their pages until span_purge_* gives them back: *what* is given back is decided here (free units that may
- * hold pages), *when* by the caller.
+ * their pages until span_purge_* gives them back: what is in purge.c, when in decay.h.
  *
  * Any thread; every function takes the span lock, and no function is called with it held. Tags and spans
  * of the arena are the caller's to write.
@@ -34,10 +33,13 @@ bool span_extend(void *end, size_t units, bool *zero);
 /* The caller keeps this many units of runs for ever: something foreign may be mapped there. */
 void span_abandon(size_t units);
 
-/* Gives back the pages of free units: of superslabs in which nothing was freed since `before_ms` (a time of
- * clock_now_ms), or of all. Returns the bytes given back. */
-size_t span_purge_before(uint64_t before_ms);
+/* Gives back the pages of free units: of superslabs in which nothing was freed for as long as policy and history say
+ * (decay.h; a time of clock_now_ms), or of all. Returns the bytes given back. */
+size_t span_purge_old(uint64_t now_ms);
 size_t span_purge_all(void);
+
+/* Of free units that may hold pages; a moment old. Takes no lock. */
+size_t span_dirty_bytes(void);
 
 struct span_stats {
     size_t reserved_bytes;  /* address space of the range */

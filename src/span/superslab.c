@@ -1,5 +1,7 @@
 #include "span/superslab.h"
 
+#include "base/atomic.h"
+#include "config/policy.h"
 #include "os/os.h"
 
 enum { CANDIDATES = 8 };
@@ -11,6 +13,8 @@ static bits128 rooms; /* bit i: by_room[i] is not empty */
 /* Superslabs are looked for from here: all below are known not to be wholly free. */
 static size_t search_from;
 static size_t superslab_end; /* one past the last reserved one */
+
+static size_t dirty_units; /* free ones */
 
 static void unlink_superslab(struct superslab *s, unsigned room)
 {
@@ -25,9 +29,26 @@ static void link_superslab(struct superslab *s, unsigned room)
     rooms |= (bits128)1 << (room - 1);
 }
 
+static void count_dirty(bits128 before, bits128 after)
+{
+    store_relaxed(&dirty_units, dirty_units + count_ones128(after & ~before) - count_ones128(before & ~after));
+}
+
+void superslab_set_dirty(struct superslab *s, bits128 dirty)
+{
+    count_dirty(s->dirty & ~s->used, dirty & ~s->used);
+    s->dirty = dirty;
+}
+
+size_t superslab_dirty_units(void)
+{
+    return load_relaxed(&dirty_units);
+}
+
 void superslab_set_used(struct superslab *s, bits128 used)
 {
     unsigned before = superslab_free_units(s);
+    count_dirty(s->dirty & ~s->used, s->dirty & ~used);
     s->used = used;
     unsigned after = superslab_free_units(s);
     if (used == 0 && superslab_index(s) < search_from)
@@ -44,6 +65,8 @@ bool superslab_commit(size_t first, size_t count)
 {
     if (!os_commit(superslab_base(first), count << SUPERSLAB_SHIFT))
         return false;
+    if (policy.huge == HUGE_ON)
+        os_allow_huge_pages(superslab_base(first), count << SUPERSLAB_SHIFT);
     for (size_t i = first; i < first + count; i++) {
         struct superslab *s = superslab_at(i);
         s->committed = true;
@@ -73,28 +96,59 @@ static bits128 run_starts(bits128 ones, unsigned units)
     return ones;
 }
 
-/* The fullest with such a run that starts at one of `places`, of units that were written before if `warm`. */
-static struct superslab *find(unsigned units, bits128 places, bool warm, unsigned *first)
+/* The run of ones around bit `at`, which is one. */
+static bits128 hole_around(bits128 ones, unsigned at)
 {
+    bits128 above = ~(ones >> at) == 0 ? ~(bits128)0 : mask128(lowest_one128(~(ones >> at)));
+    bits128 zeros_below = ~ones & mask128(at);
+    unsigned first = zeros_below == 0 ? 0 : highest_one128(zeros_below) + 1;
+    return (above << at | mask128(at)) & ~mask128(first);
+}
+
+/* A place for a run, and what is left of the hole that it is cut from. */
+struct place {
+    struct superslab *superslab;
+    unsigned first;
+    unsigned left;
+};
+
+/* The tightest of the places in `s` where `units` ones begin, if it is tighter than the best so far. */
+static void find_in(struct place *best, struct superslab *s, bits128 ones, unsigned units, bits128 places)
+{
+    for (bits128 starts = run_starts(ones, units) & places; starts != 0;) {
+        unsigned at = lowest_one128(starts);
+        bits128 hole = hole_around(~s->used, at);
+        unsigned left = count_ones128(hole) - units;
+        if (best->superslab == NULL || left < best->left)
+            *best = (struct place){s, at, left};
+        starts &= ~hole;
+    }
+}
+
+/* The tightest place, in the fullest superslab of several, of units that were written before if `warm`. */
+static struct place find(unsigned units, bits128 places, bool warm)
+{
+    struct place best = {0};
     for (bits128 left = rooms & ~mask128(units - 1); left != 0; left &= left - 1) {
         struct list_node *node = by_room[lowest_one128(left)].first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
-            bits128 starts = run_starts(warm ? s->dirty & ~s->used : ~s->used, units) & places;
-            if (starts != 0) {
-                *first = lowest_one128(starts);
-                return s;
-            }
+            find_in(&best, s, warm ? s->dirty & ~s->used : ~s->used, units, places);
+            if (best.superslab != NULL && best.left == 0)
+                return best;
         }
     }
-    return NULL;
+    return best;
 }
 
 struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first)
 {
     bits128 places = multiples(align);
-    struct superslab *s = find(units, places, true, first);
-    return s != NULL ? s : find(units, places, false, first);
+    struct place place = find(units, places, true);
+    if (place.superslab == NULL)
+        place = find(units, places, false);
+    *first = place.first;
+    return place.superslab;
 }
 
 static bool is_wholly_free(size_t index)

@@ -17,6 +17,7 @@ struct superslab {
     struct list_node age;   /* in the queue of dirty ones, by freed_ms */
     struct list_node purge; /* among those in purge */
     uint64_t freed_ms;      /* when a unit was last freed dirty */
+    uint64_t purged_ms;     /* when units were last given back; 0: never */
     bits128 used;           /* bit u: unit u is in a run */
     bits128 dirty;          /* bit u: unit u may hold pages with content */
     bits128 purging;        /* bit u: unit u is free, and counts as used while its pages are given back */
@@ -47,14 +48,27 @@ ALWAYS_INLINE unsigned superslab_free_units(const struct superslab *s)
     return SUPERSLAB_UNITS - count_ones128(s->used);
 }
 
+/* A bit for each of `units` units from `first` on. */
+ALWAYS_INLINE bits128 superslab_run_mask(unsigned first, size_t units)
+{
+    return mask128((unsigned)units) << first;
+}
+
 /* Changes which units are used, keeping the index in step. */
 void superslab_set_used(struct superslab *s, bits128 used);
+
+/* Changes which units may hold pages with content. */
+void superslab_set_dirty(struct superslab *s, bits128 dirty);
+
+/* Free units that may hold pages. Without the lock it is a moment old. */
+size_t superslab_dirty_units(void);
 
 /* Makes all units of neighbouring reserved superslabs usable, none of which is. False: out of memory. */
 bool superslab_commit(size_t first, size_t count);
 
-/* The fullest committed superslab with a free run of `units` at a multiple of `align`, all written before if there is such
- * a run anywhere; *first is the run's first unit. NULL if there is none. */
+/* A committed superslab with a free run of `units` at a multiple of `align`, all written before if there is such a run
+ * anywhere; of those looked at, where least of a hole is left over, and then the fullest. *first is the run's first unit.
+ * NULL if there is none. */
 struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first);
 
 /* The first of `count` neighbouring superslabs that are reserved and wholly free, its address a multiple of

@@ -1,6 +1,7 @@
 /* Freezing a heap from outside (heap/freeze.c, heap/entry.h) while its owner is anywhere in hot_malloc, hot_free or
  * its door. */
 #include "heap/freeze.h"
+#include "heap/shelf.h"
 #include "heap/view.h"
 #include "invariants.h"
 #include "scheduler.h"
@@ -49,6 +50,16 @@ static void steal_twice(void)
     steal();
 }
 
+/* As the purger. */
+static void purge(void)
+{
+    if (!freeze_begin(owner))
+        return;
+    freeze_empty(owner);
+    (void)shelf_purge_all(owner);
+    freeze_end(owner);
+}
+
 static void pop(void)
 {
     blocks[3] = block_take();
@@ -78,5 +89,7 @@ const struct protocol_scenario scenarios[] = {
     {"freeze pop pop", 0, 2, {have_full_magazine, start}, {pop_twice, steal}, {0}},
     {"freeze push pop", 0, 2, {have_half_magazine, start}, {push_pop, steal}, {0}},
     {"freeze twice pop pop", 0, 2, {have_full_magazine, start}, {pop_twice, steal_twice}, {0}},
+    {"freeze purge pop pop", 0, 2, {have_full_magazine, start}, {pop_twice, purge}, {0}},
+    {"freeze purge push pop", 0, 2, {have_half_magazine, start}, {push_pop, purge}, {0}},
     {0},
 };

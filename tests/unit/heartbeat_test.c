@@ -89,8 +89,25 @@ static void beats_come_by_bytes(void)
     request((size_t)100 * BEAT);
     CHECK(beats >= 99 && beats <= 101);
     beats = 0;
-    hak_free(hak_malloc((size_t)50 * BEAT));
+    void *block = hak_malloc((size_t)50 * BEAT);
     CHECK(beats == 1);
+    hak_free(block);
+    CHECK(beats == 2);
+}
+
+/* A program that only frees has heartbeats too. */
+static void beats_come_by_freed_bytes(void)
+{
+    enum { COUNT = 4000, FREED_SIZE = 1024 };
+    static void *blocks[COUNT];
+    heap_own();
+    policy.heartbeat_bytes = BEAT;
+    for (int i = 0; i < COUNT; i++)
+        blocks[i] = hak_malloc(FREED_SIZE);
+    heap_events.heartbeat = count_beat;
+    for (int i = 0; i < COUNT; i++)
+        hak_free(blocks[i]);
+    CHECK(beats >= COUNT * FREED_SIZE / BEAT / 4 && beats <= COUNT * FREED_SIZE / BEAT);
 }
 
 static void beat_posts_and_collects_mail(void)
@@ -172,6 +189,7 @@ int main(void)
         UNIT_TEST(empty_blocks_cost_nothing),
         UNIT_TEST(impossible_requests_do_no_harm),
         UNIT_TEST(beats_come_by_bytes),
+        UNIT_TEST(beats_come_by_freed_bytes),
         UNIT_TEST(beat_posts_and_collects_mail),
         UNIT_TEST(idle_magazines_are_emptied),
         UNIT_TEST(beats_audit),

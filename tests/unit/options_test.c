@@ -7,6 +7,7 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "fake_os.h"
+#include "policies.h"
 
 /* The longest environment of these tests. */
 enum { ENTRIES = 4 };
@@ -28,7 +29,7 @@ static struct policy of_mode(const char *name)
 
 static void check_policy(struct policy wanted)
 {
-    CHECK(memcmp(&policy, &wanted, sizeof wanted) == 0);
+    CHECK(policies_equal(policy, wanted));
 }
 
 static void legal_values_take_effect(void)
@@ -41,6 +42,13 @@ static void legal_values_take_effect(void)
     CHECK(policy.purge_ms == 0);
     load("HAKMEM_PURGE=delay=86400000", NULL);
     CHECK(policy.purge_ms == 86400000);
+    CHECK(policy.purger && policy.huge == HUGE_AUTO);
+    load("HAKMEM_PURGE=thread=off,delay=9,huge=on", NULL);
+    CHECK(!policy.purger && policy.purge_ms == 9 && policy.huge == HUGE_ON);
+    load("HAKMEM_PURGE=huge=off,thread=on", NULL);
+    CHECK(policy.purger && policy.purge_ms == 9 && policy.huge == HUGE_OFF);
+    load("HAKMEM_PURGE=huge=auto", NULL);
+    CHECK(policy.huge == HUGE_AUTO);
     load("HAKMEM_DISABLE=1", "HAKME_MODE=x");
 }
 
@@ -86,12 +94,15 @@ static void bad_values_get_one_line(void)
     static const char *const bad[] = {
         "HAKMEM_PURGE=",         "HAKMEM_PURGE=delay",           "HAKMEM_PURGE=delay=", "HAKMEM_PURGE=delay=-1",
         "HAKMEM_PURGE=delay=1s", "HAKMEM_PURGE=delay=86400001", "HAKMEM_PURGE=delay=99999999999999999999",
-        "HAKMEM_PURGE=delay= 1", "HAKMEM_PURGE=1000",
+        "HAKMEM_PURGE=delay= 1", "HAKMEM_PURGE=1000",            "HAKMEM_PURGE=thread", "HAKMEM_PURGE=thread=1",
+        "HAKMEM_PURGE=huge=of",  "HAKMEM_PURGE=delay=1,",        "HAKMEM_PURGE=,",      "HAKMEM_PURGE=delay=1;thread=on",
+        "HAKMEM_PURGE=off",      "HAKMEM_PURGE=delay=5,huge=no",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        char line[200];
+        char line[300];
         snprintf(line, sizeof line,
-                 "hakmem: warning: %s: legal values are delay=MS with MS from 0 to 86400000; using the mode's\n",
+                 "hakmem: warning: %s: legal values are delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or "
+                 "several with commas between; using the mode's\n",
                  bad[i]);
         CHECK_SAYS(load_bad_purge, bad[i], line);
     }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
+#include "config/policy.h"
 #include "fake_os.h"
 #include "grains.h"
 #include "random.h"
@@ -44,20 +45,60 @@ static void units_in_use_are_not_purged(void)
 
 static void purges_by_age(void)
 {
+    enum { DELAY_MS = 700 };
     grains_init();
+    policy.purge_ms = DELAY_MS;
     char *old = grains_take_any(superslab_grains);
     char *young = grains_take_any(superslab_grains);
     fake_clock_set(1000);
     grains_give(old, 20, true);
     fake_clock_set(2000);
     grains_give(young, superslab_grains, true);
-    CHECK(span_purge_before(1000) == 0);
-    CHECK(span_purge_before(1001) == 20 * grain_bytes);
-    CHECK(span_purge_before(2000) == 0);
+    CHECK(span_dirty_bytes() == SUPERSLAB_SIZE + 20 * grain_bytes);
+    CHECK(span_purge_old(1000 + DELAY_MS) == 0);
+    CHECK(span_purge_old(1001 + DELAY_MS) == 20 * grain_bytes);
+    CHECK(span_dirty_bytes() == SUPERSLAB_SIZE);
+    CHECK(span_purge_old(2000 + DELAY_MS) == 0);
     fake_clock_set(3000);
     grains_give(old + 20 * grain_bytes, 12, true);
-    CHECK(span_purge_before(3000) == SUPERSLAB_SIZE);
-    CHECK(span_purge_before(3001) == 12 * grain_bytes);
+    CHECK(span_purge_old(3000 + DELAY_MS) == SUPERSLAB_SIZE);
+    CHECK(span_purge_old(3001 + DELAY_MS) == 12 * grain_bytes);
+    CHECK(span_dirty_bytes() == 0);
+}
+
+/* Takes and frees a superslab once in `period_ms`, for `rounds` periods; returns how often it was given back. */
+static int come_and_go(uint64_t start_ms, uint64_t period_ms, int rounds)
+{
+    int given_back = 0;
+    for (uint64_t now = start_ms; now < start_ms + period_ms * (uint64_t)rounds; now += 100) {
+        fake_clock_set(now);
+        if ((now - start_ms) % period_ms == 0)
+            grains_give(grains_take_any(superslab_grains), superslab_grains, true);
+        given_back += span_purge_old(now) > 0;
+    }
+    return given_back;
+}
+
+/* Two delays between: it would be given back each time, in vain. */
+static void what_is_wanted_again_is_kept(void)
+{
+    grains_init();
+    policy.purge_ms = 1000;
+    CHECK(come_and_go(10000, 2000, 20) <= 4);
+    /* But not for ever. */
+    for (uint64_t now = 60000; now < 69000; now += 100)
+        span_purge_old(now);
+    CHECK(span_dirty_bytes() == 0);
+}
+
+/* With huge pages everywhere, memory that was never written may lie in one that was. */
+static void huge_pages_are_given_back_whole(void)
+{
+    policy.huge = HUGE_ON;
+    grains_init();
+    char *run = grains_take_any(8);
+    grains_give(run, 8, true);
+    CHECK(span_purge_all() == SUPERSLAB_SIZE);
 }
 
 static void refused_purge_keeps_content(void)
@@ -124,6 +165,8 @@ int main(void)
         UNIT_TEST(purged_units_read_as_zero),
         UNIT_TEST(units_in_use_are_not_purged),
         UNIT_TEST(purges_by_age),
+        UNIT_TEST(what_is_wanted_again_is_kept),
+        UNIT_TEST(huge_pages_are_given_back_whole),
         UNIT_TEST(refused_purge_keeps_content),
         UNIT_TEST(purges_may_overlap),
     };

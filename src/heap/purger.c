@@ -1,0 +1,134 @@
+#include "heap/purger.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "config/policy.h"
+#include "heap/freeze.h"
+#include "heap/life.h"
+#include "heap/mail.h"
+#include "heap/orphan.h"
+#include "heap/shelf.h"
+#include "heap/view.h"
+#include "large/bigcache.h"
+#include "large/large.h"
+#include "os/os.h"
+#include "span/span.h"
+
+/* Worth a thread. */
+#define MUCH (16 * MIB)
+
+/* The purger ends after so many looks in a row that found nothing, or fewer if nothing waits for its time. */
+enum { VAIN_MOST = 12, VAIN_LEAST = 3, PERIOD_LEAST_MS = 100 };
+
+/* So many heaps are many. */
+enum { MANY_HEAPS = 64 };
+
+static uint32_t alarm_clock; /* nobody rings: the purger sleeps for its time */
+
+/* What could be given back when the purger last ended, and could not: it is started again when there is much more. */
+static size_t left_over;
+
+/* For its time to be given back. */
+static size_t waiting(void)
+{
+    return span_dirty_bytes() + bigcache_bytes();
+}
+
+/* Of what the caller can see without a lock: not what other heaps hold. */
+static size_t could_give_back(const struct heap *heap)
+{
+    return waiting() + shelf_free_bytes(heap);
+}
+
+/* Has the owner not been at its door since the last look? */
+static bool has_been_away(struct heap *heap)
+{
+    uint32_t visits = load_relaxed(&heap->visits);
+    bool away = visits == heap->visits_seen;
+    heap->visits_seen = visits;
+    return away;
+}
+
+static size_t empty_sleeper(struct heap *heap)
+{
+    bool emptied = load_relaxed(&heap->frozen) == FREEZE_HOLES;
+    if ((emptied && !mail_waits(heap)) || life_reclaim(heap) || !freeze_begin(heap))
+        return 0;
+    (void)freeze_empty(heap);
+    size_t bytes = shelf_purge_all(heap);
+    freeze_end(heap);
+    return bytes;
+}
+
+static void look_at(struct purger_look *look, struct heap *heap)
+{
+    if (!has_been_away(heap))
+        look->active++;
+    else if (load_relaxed(&heap->tls) == NULL)
+        look->given_back += life_purge(heap);
+    else
+        look->given_back += empty_sleeper(heap);
+}
+
+struct purger_look purger_look(void)
+{
+    struct purger_look look = {0};
+    uint64_t now = clock_now_ms();
+    orphan_tidy();
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        look_at(&look, heap);
+    large_evict_before(now > policy.bigcache_ms ? now - policy.bigcache_ms : 0);
+    look.given_back += span_purge_old(now);
+    return look;
+}
+
+/* What no look could give back. */
+static size_t left(void)
+{
+    size_t bytes = waiting();
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        bytes += shelf_free_bytes(heap);
+    return bytes;
+}
+
+/* Where there are many threads, those that sleep may hold much between them, whatever one of them knows. */
+static bool is_vain(const struct purger_look *look)
+{
+    return look->given_back == 0 && look->active < MANY_HEAPS;
+}
+
+static void purger(void)
+{
+    store_relaxed(&thread_view, STATIC_VIEW(dead));
+    for (int vain = 0; vain < (waiting() > 0 ? VAIN_MOST : VAIN_LEAST); vain++) {
+        os_wait(&alarm_clock, 0, (uint32_t)max_size(policy.purge_ms, PERIOD_LEAST_MS));
+        struct purger_look look = purger_look();
+        if (!is_vain(&look))
+            vain = 0;
+    }
+    store_relaxed(&left_over, left());
+}
+
+static void start(void)
+{
+    if (policy.purger && !os_service_runs())
+        (void)os_service_start(purger, "hakmem-purge", &thread_view);
+}
+
+void purger_consider(const struct heap *heap)
+{
+    if (could_give_back(heap) >= load_relaxed(&left_over) + MUCH)
+        start();
+}
+
+void purger_note_birth(const struct heap *heap)
+{
+    if (heap->number % MANY_HEAPS == MANY_HEAPS - 1)
+        start();
+}
+
+void purger_after_fork(void)
+{
+    os_service_forget();
+}

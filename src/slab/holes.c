@@ -1,0 +1,53 @@
+/* Pages of a slab that hold nothing. */
+#include "base/bits.h"
+#include "os/os.h"
+#include "slab/slab.h"
+
+_Static_assert(SLAB_UNITS_MAX * UNIT_SIZE / (4 * KIB) <= 32, "a slab has no more pages than its mask has bits");
+
+/* The pages from that of the first byte to that of the last. */
+static uint32_t pages_of(size_t first_byte, size_t last_byte, unsigned page_shift)
+{
+    unsigned first = (unsigned)(first_byte >> page_shift);
+    unsigned last = (unsigned)(last_byte >> page_shift);
+    return mask32(last + 1) & ~mask32(first);
+}
+
+/* Pages with at least a part of a block that is not free. */
+static uint32_t pages_in_use(const struct slab *slab, unsigned page_shift)
+{
+    uint32_t pages = 0;
+    for (uint32_t word = 0; word * 64 < slab->blocks; word++) {
+        size_t blocks = min_size(slab->blocks - (size_t)word * 64, 64);
+        uint64_t used = ~slab->bitmap[word] & (blocks == 64 ? ~(uint64_t)0 : ((uint64_t)1 << blocks) - 1);
+        for (; used != 0; used &= used - 1) {
+            size_t start = (word * 64 + (size_t)__builtin_ctzll(used)) * slab->stride;
+            pages |= pages_of(start, start + slab->stride - 1, page_shift);
+        }
+    }
+    return pages;
+}
+
+size_t slab_purge_holes(struct slab *slab)
+{
+    unsigned page_shift = log2_floor(os_page_size());
+    uint32_t all = mask32((unsigned)((slab->units * UNIT_SIZE) >> page_shift));
+    uint32_t holes = all & ~pages_in_use(slab, page_shift) & ~slab->purged;
+    size_t bytes = 0;
+    while (holes != 0) {
+        unsigned first;
+        unsigned pages = lowest_run128(holes, &first);
+        uint32_t run = mask32(pages) << first;
+        if (os_purge(slab->base + ((size_t)first << page_shift), (size_t)pages << page_shift)) {
+            slab->purged |= run;
+            bytes += (size_t)pages << page_shift;
+        }
+        holes &= ~run;
+    }
+    return bytes;
+}
+
+size_t slab_purged_bytes(const struct slab *slab)
+{
+    return slab->purged == 0 ? 0 : count_ones64(slab->purged) * os_page_size();
+}

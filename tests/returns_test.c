@@ -1,0 +1,231 @@
+/*
+ * Memory comes back from programs that do nothing: nobody calls malloc, free or malloc_trim, and the purger does it. Each
+ * case frees 19 of 20 blocks and then only looks at its resident memory, for as long as PATIENCE_MS.
+ *
+ * What is live keeps its content, the purger does not keep a process from ending, nor stands in the way of a fork's child,
+ * which has one of its own when it needs one; and with HAKMEM_PURGE=thread=off there is none.
+ */
+#include "check.h"
+#include "child.h"
+#include "family.h"
+#include "process.h"
+#include "random.h"
+#include "scale.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 4, COUNT = 60000, KEPT_OF = 20, SIZE = 1000, PATIENCE_MS = 15000, LOOK_US = 50000 };
+
+struct share {
+    unsigned char *blocks[COUNT];
+    pthread_barrier_t *barrier;
+};
+
+static struct share shares[THREADS];
+
+static void fill(struct share *share, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        share->blocks[i] = family.malloc(SIZE);
+        CHECK(share->blocks[i] != NULL);
+        memset(share->blocks[i], (int)(i % 251), SIZE);
+    }
+}
+
+static void thin_out(struct share *share, size_t count)
+{
+    uint64_t random = 5;
+    for (size_t i = 0; i < count; i++) {
+        if (random_below(&random, KEPT_OF) != 0) {
+            family.free(share->blocks[i]);
+            share->blocks[i] = NULL;
+        }
+    }
+}
+
+static void check_and_free(struct share *share, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t at = 0; share->blocks[i] != NULL && at < SIZE; at++) {
+            CHECK(share->blocks[i][at] == i % 251);
+        }
+        family.free(share->blocks[i]);
+        share->blocks[i] = NULL;
+    }
+}
+
+/* Of 4 KiB pages 81 % have no live block. */
+static size_t wanted_rss(size_t full)
+{
+    return full - (size_t)COUNT * SIZE * 7 / 10;
+}
+
+static void wait_for_rss(size_t most)
+{
+    const uint64_t end = process_now_ms() + PATIENCE_MS;
+    while (process_rss_bytes() > most) {
+        CHECK(process_now_ms() < end);
+        usleep(LOOK_US);
+    }
+}
+
+static size_t tasks(void)
+{
+    size_t count = 0;
+    DIR *directory = opendir("/proc/self/task");
+    CHECK(directory != NULL);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    closedir(directory);
+    return count;
+}
+
+static void come_back_from_one_thread(void)
+{
+    fill(&shares[0], COUNT);
+    const size_t full = process_rss_bytes();
+    thin_out(&shares[0], COUNT);
+    wait_for_rss(wanted_rss(full));
+    check_and_free(&shares[0], COUNT);
+}
+
+static void *own_share(void *argument)
+{
+    struct share *share = argument;
+    fill(share, COUNT / THREADS);
+    pthread_barrier_wait(share->barrier);
+    pthread_barrier_wait(share->barrier);
+    thin_out(share, COUNT / THREADS);
+    pthread_barrier_wait(share->barrier); /* asleep, until the memory has come back */
+    pthread_barrier_wait(share->barrier);
+    check_and_free(share, COUNT / THREADS);
+    return NULL;
+}
+
+static void come_back_from_sleeping_threads(void)
+{
+    pthread_t threads[THREADS];
+    pthread_barrier_t barrier;
+    CHECK(pthread_barrier_init(&barrier, NULL, THREADS + 1) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        shares[i].barrier = &barrier;
+        CHECK(pthread_create(&threads[i], NULL, own_share, &shares[i]) == 0);
+    }
+    pthread_barrier_wait(&barrier);
+    const size_t full = process_rss_bytes();
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    wait_for_rss(wanted_rss(full));
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    CHECK(pthread_barrier_destroy(&barrier) == 0);
+}
+
+/* While the memory of a first half comes back, a second is in use: what is asked for meanwhile is whole. */
+static void come_back_under_a_busy_thread(void)
+{
+    const uint64_t end = process_now_ms() + 3000;
+    fill(&shares[0], COUNT);
+    thin_out(&shares[0], COUNT);
+    for (size_t round = 0; process_now_ms() < end; round++) {
+        fill(&shares[1], 500);
+        check_and_free(&shares[1], 500);
+        if (round % 4 == 0) {
+            usleep(LOOK_US); /* or the purger never finds it asleep */
+        }
+    }
+    check_and_free(&shares[0], COUNT);
+}
+
+static void in_a_child(uintptr_t unused)
+{
+    (void)unused;
+    come_back_from_one_thread();
+}
+
+static void come_back_in_a_forks_child(void)
+{
+    fill(&shares[0], COUNT);
+    thin_out(&shares[0], COUNT);
+    for (int i = 0; i < 20; i++) { /* before, while and after the purger is at work */
+        usleep(150000);
+        const pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            check_and_free(&shares[0], COUNT);
+            alarm(60);
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+    check_and_free(&shares[0], COUNT);
+    const struct child child = child_run(in_a_child, 0);
+    CHECK(child.status == 0 && child.output[0] == '\0');
+}
+
+static void *end_as_the_last_thread(void *unused)
+{
+    (void)unused;
+    usleep(300000);
+    return NULL;
+}
+
+/* The last thread that the program knows of ends: so does the process, at once. */
+static void leave_by_pthread_exit(uintptr_t unused)
+{
+    (void)unused;
+    pthread_t thread;
+    fill(&shares[0], COUNT);
+    thin_out(&shares[0], COUNT);
+    CHECK(pthread_create(&thread, NULL, end_as_the_last_thread, NULL) == 0);
+    pthread_exit(NULL);
+}
+
+static void a_process_ends_with_its_last_thread(void)
+{
+    const struct child child = child_run(leave_by_pthread_exit, 0);
+    CHECK(child.status == 0 && child.output[0] == '\0');
+}
+
+static bool is_switched_off(void)
+{
+    const char *value = getenv("HAKMEM_PURGE");
+    return value != NULL && strcmp(value, "thread=off") == 0;
+}
+
+static void stay_without_a_thread(void)
+{
+    fill(&shares[0], COUNT);
+    const size_t full = process_rss_bytes();
+    thin_out(&shares[0], COUNT);
+    sleep(4);
+    CHECK(tasks() == 1);
+    CHECK(process_rss_bytes() > full / 2);
+    check_and_free(&shares[0], COUNT);
+}
+
+int main(void)
+{
+    family_require_hakmem();
+    if (is_switched_off()) {
+        stay_without_a_thread();
+        return 0;
+    }
+    come_back_from_one_thread();
+    come_back_from_sleeping_threads();
+    come_back_under_a_busy_thread();
+    come_back_in_a_forks_child();
+    a_process_ends_with_its_last_thread();
+    return 0;
+}

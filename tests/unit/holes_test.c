@@ -1,0 +1,191 @@
+/* Holes in slabs (slab/holes.c, heap/holes.c): which pages are given back, and that nothing else is lost. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "config/policy.h"
+#include "fake_os.h"
+#include "heap/magazine.h"
+#include "heap/shelf.h"
+#include "heaps.h"
+#include "os/os.h"
+#include "random.h"
+
+enum { BLOCKS_MOST = 40000 };
+
+static char *blocks[BLOCKS_MOST];
+static unsigned char expected[BLOCKS_MOST];
+
+static void make(size_t size, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        CHECK((blocks[i] = hak_malloc(size)) != NULL);
+        expected[i] = (unsigned char)(i * 7 + 1);
+        memset(blocks[i], expected[i], size);
+    }
+}
+
+static void drop(unsigned i)
+{
+    hak_free(blocks[i]);
+    blocks[i] = NULL;
+}
+
+static void check_live(size_t size, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        for (size_t at = 0; blocks[i] != NULL && at < size; at++)
+            CHECK((unsigned char)blocks[i][at] == expected[i]);
+}
+
+/* Bytes of pages of slabs with a live block, or that blocks come from next, on which there is no live block. */
+static size_t hole_bytes(const struct heap *heap, size_t size, unsigned count)
+{
+    static bool in_use[BLOCKS_MOST * 8];
+    size_t page = os_page_size();
+    char *base = arena.base;
+    size_t holes = 0;
+    const struct slab *seen = NULL;
+    const struct slab *current = heap->shelf[size_class_of(size)].current;
+    memset(in_use, 0, sizeof in_use);
+    for (unsigned i = 0; i < count; i++)
+        for (char *at = blocks[i]; at != NULL && at < blocks[i] + size; at += at + page < blocks[i] + size ? page : 1)
+            in_use[(size_t)(at - base) / page] = true;
+    for (unsigned i = 0; i <= count; i++) {
+        const struct slab *slab = i == count ? current : blocks[i] != NULL ? arena_span(blocks[i]) : NULL;
+        if (slab == NULL || slab == seen || (slab == current && i < count))
+            continue;
+        seen = slab; /* blocks were made slab by slab */
+        for (char *at = slab->base; at < slab->base + slab->units * UNIT_SIZE; at += page)
+            holes += in_use[(size_t)(at - base) / page] ? 0 : page;
+    }
+    return holes;
+}
+
+/* All pages without a live block are given back, counted once, and serve again; live blocks keep their content. */
+static void holes_are_given_back(void)
+{
+    static const size_t sizes[] = {16, 48, 512, 640, 1024, 5120, 28672, 32768};
+    uint64_t seed = 3;
+    struct heap *heap = heap_own();
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        unsigned count = (unsigned)min_size(BLOCKS_MOST, 4 * MIB / sizes[s]);
+        magazine_flush_all(heap);
+        (void)shelf_purge_all(heap); /* of other classes */
+        make(sizes[s], count);
+        for (unsigned i = 0; i < count; i++)
+            if (random_below(&seed, 20) != 0)
+                drop(i);
+        magazine_flush_all(heap);
+        size_t before = heap->hole_bytes;
+        size_t wanted = hole_bytes(heap, sizes[s], count);
+        size_t bytes = shelf_purge_all(heap);
+        CHECK(heap->hole_bytes == before + bytes);
+        CHECK(bytes <= wanted && heap->hole_bytes >= wanted);
+        CHECK(shelf_purge_all(heap) == 0);
+        check_live(sizes[s], count);
+        /* What was given back serves again, and is counted no more. */
+        for (unsigned i = 0; i < count; i++)
+            if (blocks[i] == NULL) {
+                CHECK((blocks[i] = hak_malloc(sizes[s])) != NULL);
+                memset(blocks[i], expected[i], sizes[s]);
+            }
+        check_live(sizes[s], count);
+        for (unsigned i = 0; i < count; i++)
+            drop(i);
+    }
+    hak_malloc_trim(0);
+    CHECK(heap->hole_bytes == 0);
+}
+
+/* Blocks in a magazine may be handed out without anybody looking: their pages stay. */
+static void cached_blocks_keep_their_pages(void)
+{
+    enum { SIZE = 4096, COUNT = 2 };
+    struct heap *heap = heap_own();
+    make(SIZE, COUNT);
+    for (unsigned i = 0; i < COUNT; i++)
+        hak_free(blocks[i]);
+    unsigned class = size_class_of(SIZE);
+    CHECK(magazine_count(heap, class) >= COUNT);
+    (void)shelf_purge_all(heap);
+    for (unsigned i = 0; i < COUNT; i++)
+        CHECK((unsigned char)blocks[i][SIZE - 1] == expected[i]);
+}
+
+/* Blocks that fill four slots of a slab of several pages, whatever a page is; of each four the first stays. */
+enum { SIZE = 32768, COUNT = 512, OF_SLAB = 4 };
+
+static struct heap *heap_with_holes(void)
+{
+    struct heap *heap = heap_own();
+    make(SIZE, COUNT);
+    for (unsigned i = 0; i < COUNT; i++)
+        if (i % OF_SLAB != 0)
+            drop(i);
+    magazine_flush_all(heap);
+    return heap;
+}
+
+/* A slab that was touched waits for a second look. */
+static void looks_go_by_age(void)
+{
+    struct heap *heap = heap_with_holes();
+    unsigned class = size_class_of(SIZE);
+    CHECK(shelf_purge_cool(heap, class) == 0);
+    CHECK(shelf_purge_cool(heap, class) >= COUNT / OF_SLAB * 64 * KIB);
+    CHECK(shelf_purge_cool(heap, class) == 0);
+    check_live(SIZE, COUNT);
+    /* A few slabs are touched again: they wait again, and they only are looked at. */
+    hak_free(hak_malloc(SIZE));
+    magazine_flush_all(heap);
+    CHECK(shelf_purge_cool(heap, class) == 0);
+    size_t again = shelf_purge_cool(heap, class);
+    CHECK(again > 0 && again <= 4 * 96 * KIB);
+}
+
+/* Before it takes more than ever; and what it took last is no hole. */
+static void a_larger_heap_gives_holes_back_first(void)
+{
+    struct heap *heap = heap_with_holes();
+    CHECK(heap->hole_bytes == 0);
+    for (unsigned i = 0; i < 2 * COUNT * SIZE / 4096; i++)
+        memset(hak_malloc(4096), 1, 4096);
+    CHECK(heap->hole_bytes >= COUNT / OF_SLAB * 64 * KIB);
+    check_live(SIZE, COUNT);
+}
+
+static void a_refusal_is_no_loss(void)
+{
+    struct heap *heap = heap_with_holes();
+    fake_os_refuse(FAKE_PURGE, 1, FAKE_EVERY);
+    CHECK(shelf_purge_all(heap) == 0 && heap->hole_bytes == 0);
+    fake_os_obey();
+    check_live(SIZE, COUNT);
+}
+
+/* A slab that another heap takes over brings its holes along. */
+static void holes_move_with_their_slab(void)
+{
+    struct heap *heap = heap_with_holes();
+    struct view *word;
+    struct heap *other = heap_other(&word);
+    CHECK(shelf_purge_all(heap) >= COUNT / OF_SLAB * 64 * KIB);
+    size_t holes = heap->hole_bytes;
+    struct slab *slab = shelf_part_with(heap, size_class_of(SIZE));
+    CHECK(slab != NULL && slab_purged_bytes(slab) > 0);
+    CHECK(heap->hole_bytes == holes - slab_purged_bytes(slab));
+    shelf_adopt(other, slab);
+    CHECK(other->hole_bytes == slab_purged_bytes(slab));
+    check_live(SIZE, COUNT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(holes_are_given_back),   UNIT_TEST(cached_blocks_keep_their_pages),
+        UNIT_TEST(looks_go_by_age),        UNIT_TEST(a_larger_heap_gives_holes_back_first),
+        UNIT_TEST(a_refusal_is_no_loss),   UNIT_TEST(holes_move_with_their_slab),
+    };
+    return cmocka_run_group_tests_name("holes", tests, NULL, NULL);
+}

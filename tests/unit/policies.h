@@ -1,0 +1,14 @@
+/* Comparing policies: memcmp would look at padding. */
+#ifndef HAK_TEST_POLICIES_H
+#define HAK_TEST_POLICIES_H
+
+#include "config/policy.h"
+
+static inline bool policies_equal(struct policy a, struct policy b)
+{
+    return a.magazine_bytes == b.magazine_bytes && a.thread_cache_bytes == b.thread_cache_bytes &&
+           a.bigcache_bytes == b.bigcache_bytes && a.bigcache_ms == b.bigcache_ms && a.purge_ms == b.purge_ms &&
+           a.huge == b.huge && a.purger == b.purger && a.heartbeat_bytes == b.heartbeat_bytes;
+}
+
+#endif

@@ -1,0 +1,179 @@
+/* heap/purger.h: what a look takes from sleeping threads, what it leaves alone, and when there is a purger. */
+#include "unit.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "config/policy.h"
+#include "fake_os.h"
+#include "heap/freeze.h"
+#include "heap/magazine.h"
+#include "heap/purger.h"
+#include "heaps.h"
+#include "large/large.h"
+#include "os/os.h"
+#include "worker.h"
+
+/* Of each slab's four blocks the first stays. */
+enum { SIZE = 32768, COUNT = 1024, OF_SLAB = 4, DELAY_MS = 1000, START_MS = 5000 };
+
+static char *blocks[COUNT];
+
+static void make_blocks(void *heap)
+{
+    for (int i = 0; i < COUNT; i++) {
+        CHECK((blocks[i] = hak_malloc(SIZE)) != NULL);
+        memset(blocks[i], i % 251, SIZE);
+    }
+    for (int i = 0; i < COUNT; i++)
+        if (i % OF_SLAB != 0)
+            hak_free(blocks[i]);
+    *(struct heap **)heap = heap_own();
+}
+
+static void check_blocks(void)
+{
+    for (int i = 0; i < COUNT; i += OF_SLAB)
+        for (size_t at = 0; at < SIZE; at++)
+            CHECK(blocks[i][at] == (char)(i % 251));
+}
+
+static void visit_the_door(void *unused)
+{
+    (void)unused;
+    hak_malloc_trim(0);
+}
+
+/* A worker that holds the blocks and sleeps, at a time that the test sets; there is no purger but the test. */
+static struct heap *start_sleeper(struct worker *worker)
+{
+    struct heap *sleeper;
+    policy.purger = false;
+    policy.purge_ms = DELAY_MS;
+    heap_own();
+    fake_clock_set(START_MS);
+    worker_start(worker);
+    worker_run(worker, make_blocks, &sleeper);
+    return sleeper;
+}
+
+static struct purger_look look_at(uint64_t ms)
+{
+    fake_clock_set(ms);
+    return purger_look();
+}
+
+static void sleepers_give_back_their_holes(void)
+{
+    struct worker worker;
+    struct heap *sleeper = start_sleeper(&worker);
+    CHECK(look_at(START_MS + DELAY_MS).active >= 1);
+    CHECK(sleeper->frozen == FREEZE_NONE && sleeper->hole_bytes == 0);
+    struct purger_look second = look_at(START_MS + 2 * DELAY_MS);
+    CHECK(second.active == 0 && second.given_back >= COUNT / OF_SLAB * 64 * KIB);
+    CHECK(sleeper->frozen == FREEZE_HOLES && sleeper->hole_bytes >= COUNT / OF_SLAB * 64 * KIB);
+    check_blocks();
+    (void)look_at(START_MS + 4 * DELAY_MS); /* units that became free at the second look */
+    CHECK(look_at(START_MS + 5 * DELAY_MS).given_back == 0);
+    worker_run(&worker, make_blocks, &sleeper);
+    CHECK(sleeper->frozen == FREEZE_NONE);
+    worker_stop(&worker);
+}
+
+static void those_awake_are_left_alone(void)
+{
+    struct worker worker;
+    struct heap *awake = start_sleeper(&worker);
+    for (int i = 1; i < 10; i++) {
+        worker_run(&worker, visit_the_door, NULL);
+        CHECK(look_at(START_MS + (uint64_t)i * DELAY_MS).active >= 1);
+        CHECK(awake->frozen == FREEZE_NONE);
+    }
+    worker_stop(&worker);
+}
+
+static void ended_threads_give_back_theirs(void)
+{
+    struct worker worker;
+    struct heap *ended = start_sleeper(&worker);
+    worker_stop(&worker);
+    (void)look_at(START_MS + DELAY_MS);
+    CHECK(look_at(START_MS + 2 * DELAY_MS).given_back >= COUNT / OF_SLAB * 64 * KIB);
+    CHECK(ended->hole_bytes >= COUNT / OF_SLAB * 64 * KIB);
+    check_blocks();
+    for (int i = 0; i < COUNT; i += OF_SLAB)
+        hak_free(blocks[i]);
+    hak_malloc_trim(0);
+    CHECK(ended->hole_bytes == 0 && ended->units == 0);
+}
+
+/* Without a barrier nobody's magazines can be taken; what is free goes back all the same. */
+static void without_a_barrier_free_units_go_back(void)
+{
+    struct worker worker;
+    struct heap *sleeper = start_sleeper(&worker);
+    char *large = hak_malloc(4 * MIB);
+    memset(large, 1, 4 * MIB);
+    hak_free(large);
+    fake_os_refuse(FAKE_BARRIER, 1, FAKE_EVERY);
+    size_t given_back = 0;
+    for (int i = 1; i < 6; i++)
+        given_back += look_at(START_MS + (uint64_t)i * DELAY_MS).given_back;
+    CHECK(given_back >= 4 * MIB && sleeper->hole_bytes == 0);
+    fake_os_obey();
+    worker_stop(&worker);
+}
+
+/* Makes `bytes` of free units that may hold pages. */
+static void make_dirty(size_t bytes)
+{
+    char *large = hak_malloc(bytes);
+    CHECK(large != NULL);
+    hak_free(large);
+    large_evict_before(UINT64_MAX);
+    CHECK(span_dirty_bytes() >= bytes);
+}
+
+static void much_starts_the_purger(void)
+{
+    struct heap *heap = heap_own();
+    policy.heartbeat_bytes = 1 << 30; /* the test says when */
+    make_dirty(8 * MIB);
+    purger_consider(heap);
+    CHECK(!os_service_runs());
+    make_dirty(32 * MIB);
+    policy.purger = false;
+    purger_consider(heap);
+    CHECK(!os_service_runs());
+    policy.purger = true;
+    fake_os_refuse(FAKE_SERVICE, 1, FAKE_EVERY);
+    purger_consider(heap);
+    CHECK(!os_service_runs());
+    fake_os_obey();
+    purger_consider(heap);
+    CHECK(os_service_runs());
+}
+
+/* It gives all back, and ends. */
+static void the_purger_ends_when_there_is_nothing_left(void)
+{
+    struct heap *heap = heap_own();
+    policy.heartbeat_bytes = 1 << 30;
+    policy.purge_ms = 50;
+    make_dirty(32 * MIB);
+    purger_consider(heap);
+    for (int i = 0; i < 1000 && os_service_runs(); i++)
+        usleep(10000);
+    CHECK(!os_service_runs());
+    CHECK(span_dirty_bytes() == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(sleepers_give_back_their_holes),       UNIT_TEST(those_awake_are_left_alone),
+        UNIT_TEST(ended_threads_give_back_theirs),       UNIT_TEST(without_a_barrier_free_units_go_back),
+        UNIT_TEST(much_starts_the_purger),               UNIT_TEST(the_purger_ends_when_there_is_nothing_left),
+    };
+    return cmocka_run_group_tests_name("purger", tests, NULL, NULL);
+}

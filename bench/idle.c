@@ -15,10 +15,13 @@
  *   kept_kib        bytes of the blocks kept
  *   dead_page_kib   the 4 KiB pages on which there were bytes of freed blocks and none of a kept one: the most that an
  *                   allocator that cannot move blocks could give back of them
+ *   huge_kib        of peak_kib in huge pages (AnonHugePages)
  *   end_kib         resident at the last look
+ *   lazy_kib        of end_kib given back already, but resident until the kernel wants it (LazyFree)
  *   returned        (peak_kib - end_kib) / freed_kib
  * Resident is what /proc/self/statm says less the program's own tables, which are touched before the first look and
- * are not from the allocator; nor does looking allocate.
+ * are not from the allocator; nor does looking allocate. huge_kib, less that of the tables, and lazy_kib are from
+ * /proc/self/smaps_rollup, and absent where that is. They are read between the timed phases.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -55,6 +58,8 @@ static struct tables *tables;
 static size_t samples;
 static double begin_seconds;
 static int statm;
+static long own_huge_kib; /* of the tables */
+static long huge_kib;
 
 static void look(void)
 {
@@ -66,6 +71,20 @@ static void look(void)
     long kib = strtol(after_size, NULL, 10) * (sysconf(_SC_PAGESIZE) / 1024);
     tables->sample[samples].seconds = timing_seconds() - begin_seconds;
     tables->sample[samples++].kib = kib - (long)(sizeof *tables / 1024);
+}
+
+/* A row of smaps_rollup in KiB, or -1 where it cannot be had. */
+static long rollup_kib(const char *name)
+{
+    static char text[4096];
+    int file = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+    if (file == -1)
+        return -1;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[length < 0 ? 0 : length] = '\0';
+    const char *row = strstr(text, name);
+    return row == NULL ? -1 : strtol(row + strlen(name), NULL, 10);
 }
 
 static void plan_blocks(uint64_t seed)
@@ -168,6 +187,7 @@ static double lead(const struct worker *worker, uint64_t seconds, uint64_t *dead
     pthread_barrier_wait(worker->barrier);
     double busy = timing_seconds() - start;
     look();
+    huge_kib = rollup_kib("AnonHugePages:");
     *dead = dead_pages();
     start = timing_seconds();
     pthread_barrier_wait(worker->barrier);
@@ -195,9 +215,15 @@ static uint64_t print_extra(uint64_t dead)
     long peak = tables->sample[1].kib;
     long end = tables->sample[samples - 1].kib;
     printf("], \"peak_kib\": %ld, \"freed_kib\": %llu, \"end_kib\": %ld, \"kept_kib\": %llu, \"dead_page_kib\": %llu, "
-           "\"returned\": %.4f}\n", peak, (unsigned long long)bytes[0] / 1024, end,
+           "\"returned\": %.4f", peak, (unsigned long long)bytes[0] / 1024, end,
            (unsigned long long)bytes[1] / 1024, (unsigned long long)dead * PAGE / 1024,
            (double)(peak - end) * 1024 / (double)bytes[0]);
+    long lazy_kib = rollup_kib("LazyFree:");
+    if (huge_kib >= 0)
+        printf(", \"huge_kib\": %ld", huge_kib - own_huge_kib);
+    if (lazy_kib >= 0)
+        printf(", \"lazy_kib\": %ld", lazy_kib);
+    puts("}");
     return freed;
 }
 
@@ -218,6 +244,7 @@ int main(int count, char **words)
     tables = workload_table(sizeof *tables);
     memset(tables, 0, sizeof *tables); /* touches it */
     plan_blocks(seed);
+    own_huge_kib = rollup_kib("AnonHugePages:");
     begin_seconds = timing_seconds();
     look();
 

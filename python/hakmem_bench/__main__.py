@@ -11,14 +11,17 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from hakmem_bench import gate, lab, markdown, page, peers, suite, table
+from hakmem_bench import gate, lab, markdown, memory_page, page, peers, suite, table
 from hakmem_bench.model import OURS, ROOT, CannotError, read
 from hakmem_cli import build
 from hakmem_cli.say import CANNOT, say
 
 _COMMANDS = ("peers", "list", "compare", "ab", "ablate", "gate", "docs", "page")
 _NOTES = ROOT / "bench" / "notes.json"
-_PAGE = ROOT / "docs" / "benchmarks.md"
+_PAGES = {
+    "benchmarks": (markdown.benchmarks_page, markdown.picture),
+    "memory": (memory_page.memory_page, memory_page.picture),
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -72,8 +75,9 @@ def _list(console: Console) -> int:
 def _docs(path: Path) -> int:
     notes = json.loads(_NOTES.read_text()) if _NOTES.exists() else {}
     result = read(path)
-    _PAGE.write_text(markdown.benchmarks_page(result, notes))
-    _PAGE.with_suffix(".svg").write_text(markdown.picture(result))
+    for name, (text, picture) in _PAGES.items():
+        (ROOT / "docs" / f"{name}.md").write_text(text(result, notes))
+        (ROOT / "docs" / f"{name}.svg").write_text(picture(result))
     return 0
 
 
@@ -133,7 +137,7 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one.add_argument("--library", type=Path, metavar="FILE", help="another than this tree's")
         one.add_argument("--no-race", action="store_true", help="without the pairs of runs against the C library")
         one.set_defaults(call=_gate)
-        one = commands.add_parser("docs", help="docs/benchmarks.md from a result file")
+        one = commands.add_parser("docs", help="docs/benchmarks.md and docs/memory.md from a result file")
         one.add_argument("result", type=Path)
         one.set_defaults(call=lambda a: _docs(a.result))
         one = commands.add_parser("page", help="the page of a result file, beside it")

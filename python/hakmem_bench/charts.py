@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import jinja2
+import markupsafe
 
 from hakmem_bench import figures as fig
 from hakmem_bench.figures import MEMORY, TIME, Figures
@@ -35,6 +36,17 @@ def templates() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+
+
+def style(*names: str) -> markupsafe.Markup:
+    """Style sheets as they are."""
+    return markupsafe.Markup("\n".join(templates().get_template(name).render() for name in names))
+
+
+NOTHING = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="60" viewBox="0 0 400 60">'
+    '<text x="20" y="35" fill="#5a6472" font-family="sans-serif">Nothing to compare.</text></svg>\n'
+)
 
 
 @dataclass(frozen=True)

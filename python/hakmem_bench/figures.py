@@ -38,6 +38,12 @@ class Figures:
         self.allocators = [peer for peer in result.peers if peer.name == OURS and not peer.missing] + self.peers
         self._ratios: dict[tuple[str, str, str], Ratio | None] = {}
 
+    def test(self, name: str) -> TestResult | None:
+        return next((test for test in self.result.tests if test.name == name), None)
+
+    def why_not_run(self, name: str) -> str:
+        return self.result.left_out.get(name, "not run")
+
     def tests(self, value: str) -> list[TestResult]:
         """Those in which the value counts."""
         return [test for test in self.result.tests if not (test.memory_only and value == TIME)]
@@ -123,12 +129,17 @@ def _failures_of(test: TestResult) -> list[str]:
 
 def curve(test: TestResult, allocator: str) -> list[tuple[float, float]]:
     """Seconds and resident KiB of the run whose peak is the median one."""
+    chosen = run_with_curve(test, allocator)
+    return [(float(seconds), float(kib)) for seconds, kib in chosen.extra["curve"]] if chosen else []
+
+
+def run_with_curve(test: TestResult, allocator: str) -> Sample | None:
+    """Of those that have one, the run whose peak is the median one."""
     samples = [sample for sample in test.samples.get(allocator, []) if sample.good and sample.extra.get("curve")]
     if not samples:
-        return []
+        return None
     middle = statistics.median_low(sorted(sample.peak_kib for sample in samples))
-    chosen: Sample = next(sample for sample in samples if sample.peak_kib == middle)
-    return [(float(seconds), float(kib)) for seconds, kib in chosen.extra["curve"]]
+    return next(sample for sample in samples if sample.peak_kib == middle)
 
 
 def is_start_up(test: TestResult) -> bool:
@@ -172,6 +183,11 @@ def duration(seconds: float) -> str:
         if seconds >= scale:
             return f"{digits(seconds / scale) if seconds < 1000 else round(seconds)} {unit}"
     return f"{digits(seconds / 1e-9)} ns"
+
+
+def percent(share: float) -> str:
+    number = round(100 * share, 1)
+    return f"{'−' if number < 0 else ''}{abs(number):.1f} %"
 
 
 def size(kib: float) -> str:

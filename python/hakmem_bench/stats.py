@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy
@@ -40,8 +41,13 @@ def interval(ratios: list[float]) -> Ratio:
 
 def paired(test: TestResult, peer: str, value: str, base: str = OURS) -> Ratio | None:
     """`value` ("seconds" or "peak_kib") of `base` over that of the peer, of the repetitions in which both were good."""
+    return paired_by(test, peer, lambda sample: _of(sample, value), base)
+
+
+def paired_by(test: TestResult, peer: str, number: Callable[[Sample], float], base: str = OURS) -> Ratio | None:
+    """The same of what `number` finds in a sample; a pair with a 0 has no ratio."""
     both = zip(test.samples.get(base, []), test.samples.get(peer, []))
-    values = [(_of(a, value), _of(b, value)) for a, b in both if a.good and b.good]
+    values = [(number(a), number(b)) for a, b in both if a.good and b.good]
     ratios = [a / b for a, b in values if min(a, b) > 0]
     return interval(ratios) if ratios else None
 

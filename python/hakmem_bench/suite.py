@@ -121,7 +121,8 @@ def _memory() -> Iterable[Test]:
         yield Test(
             name=name,
             group="memory",
-            what=f"{threads} threads allocate 325 MiB of small blocks, free all but 1 in 20, and sleep 10 s",
+            what=f"269 MiB of small blocks ({threads} thread{'s' if threads > 1 else ''}), all but 1 in 20 freed, "
+            "then 10 s of sleep",
             command=("idle", "42", *words),
             threads=threads,
             memory_only=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from hakmem_bench.model import Counts, Peer, Result, Sample, TestResult
 
@@ -82,6 +83,45 @@ def interrupted() -> Result:
     result.tests[1].samples = {name: result.tests[1].samples[name] for name in ("hakmem", "glibc")}
     result.tests[1].samples["glibc"] = []
     return result
+
+
+def memory(runs: int = 3) -> Result:
+    """What docs/memory.md is about: hakmem gives back at once, glibc nothing, mimalloc late and lazily."""
+    result = only(["hakmem", "glibc", "mimalloc", "hoard"])
+    result.tests = [
+        _memory_test("idle", runs, {"hakmem": _idle_run(1.0, 0.99), "glibc": _idle_run(0, 0), "mimalloc": _lazy_run()}),
+        _memory_test("oscillate", runs, {name: {"minor_faults": n, "rounds": 9} for name, n in _FAULTS.items()}),
+        _memory_test("vm", runs, {name: {} for name in _FAULTS}),
+    ]
+    result.tests[0].memory_only = True
+    result.left_out = {"idle-4-threads": "no <threads>"}
+    _fail(result.tests[2], "mimalloc", "no end after 60 s", runs)
+    return result
+
+
+_FAULTS = {"hakmem": 90, "glibc": 9000, "mimalloc": 0}
+_PEAK, _FREED, _EMPTY, _KEPT = 1000, 900, 765, 50
+
+
+def _memory_test(name: str, runs: int, told: dict[str, dict[str, Any]]) -> TestResult:
+    samples = {
+        peer: [Sample("ok", 2.0, 1, 1, 1, _PEAK * 1024, 250 if peer == "mimalloc" else 256_000, extra=dict(extra))]
+        * runs
+        for peer, extra in told.items()
+    }
+    return TestResult(name, "memory", f"What {name} does", [name], 1, False, samples, counted=True)
+
+
+def _idle_run(after: float, share: float) -> dict[str, Any]:
+    """Half of what comes back is back after that many seconds, all after twice as many."""
+    levels = [(0.0, 0.0), (0.5, 0.0), (0.5 + after, share / 2), (0.5 + 2 * after, share), (10.5, share)]
+    curve = [[at, (_PEAK - back * _EMPTY) * 1024 if at else 2048] for at, back in levels]
+    sizes = {"freed_kib": _FREED, "kept_kib": _KEPT, "dead_page_kib": _EMPTY, "end_kib": _PEAK - share * _EMPTY}
+    return {"curve": curve, **{name: 1024 * kib for name, kib in sizes.items()}}
+
+
+def _lazy_run() -> dict[str, Any]:
+    return {**_idle_run(4.5, 0.5), "huge_kib": 4096, "lazy_kib": 2048}
 
 
 def nothing_good() -> Result:

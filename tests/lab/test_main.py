@@ -15,7 +15,7 @@ from rich.console import Console
 
 from hakmem_bench import __main__ as command
 from hakmem_bench import lab, peers, suite
-from hakmem_bench.model import Peer, Test, read
+from hakmem_bench.model import Peer, Result, Test, read
 
 
 class BadInput(unittest.TestCase):
@@ -65,6 +65,23 @@ class Suite(unittest.TestCase):
     def test_names_and_groups_choose(self) -> None:
         chosen = [test.name for test in suite.choose("larson-1,start-up", quick=False)]
         self.assertEqual(chosen, ["larson-1", "startup"])
+
+
+class Docs(unittest.TestCase):
+    def test_both_pages_and_their_pictures_are_written(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            root = Path(directory)
+            (root / "docs").mkdir()
+            Result({"date": "today"}, [Peer("hakmem", "1", "here")]).write(root / "result.json")
+            with mock.patch.object(command, "ROOT", root):
+                self.assertEqual(command.main(["docs", str(root / "result.json")]), 0)
+            written = {path.name: path.read_text() for path in (root / "docs").iterdir()}
+        self.assertEqual(sorted(written), ["benchmarks.md", "benchmarks.svg", "memory.md", "memory.svg"])
+        self.assertTrue(written["benchmarks.md"].startswith("# Benchmarks"))
+        self.assertTrue(written["memory.md"].startswith("# Memory"))
+        for page, linked in (("benchmarks", "memory.md"), ("memory", "benchmarks.md")):
+            self.assertIn(f"({linked})", written[f"{page}.md"])
+            self.assertIn(f"({page}.svg)", written[f"{page}.md"])
 
 
 class SmallRun(unittest.TestCase):

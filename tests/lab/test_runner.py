@@ -8,8 +8,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from hakmem_bench import runner
-from hakmem_bench.model import Peer, Sample, Test
+from hakmem_bench import memory, runner
+from hakmem_bench.model import Peer, Sample, Test, TestResult
 
 PLAIN = Peer("glibc", "", "")
 
@@ -83,6 +83,16 @@ class Run(unittest.TestCase):
         for _ in range(2):
             runner.prepare(test)
             self.assertEqual(runner.run(test, PLAIN, quick=False).status, "ok")
+
+    def test_idle_tells_what_the_page_on_memory_takes(self) -> None:
+        sample = runner.run(Test("idle", "g", "w", ("idle", "42", "--seconds", "0")), PLAIN, quick=False)
+        test = TestResult("idle", "g", "w", ["idle"], 1, True, {"glibc": [sample]})
+        one = memory.idle(test, "glibc")
+        assert one is not None, sample
+        self.assertTrue(0 < one.kept < one.empty < one.freed < one.peak)
+        if Path("/proc/self/smaps_rollup").exists():
+            self.assertEqual(one.lazy, 0)
+            self.assertTrue(0 <= sample.extra["huge_kib"] <= one.peak)
 
     def test_system_calls_are_counted(self) -> None:
         calls = runner.system_calls(shell("exit 0"), PLAIN)

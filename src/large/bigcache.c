@@ -6,9 +6,11 @@
 #include "config/policy.h"
 #include "config/size_class.h"
 
-/* Bins are eighths of a doubling of units, as block sizes are: a bin holds blocks of one size only, as long
- * as sizes were rounded up to bins. */
+/* Bins are eighths of a doubling of units. */
 enum { STEPS_SHIFT = 3, BINS = 48 << STEPS_SHIFT };
+
+/* The first and the last bin of a search hold blocks that do not fit, too. */
+enum { LOOKS_MOST = 16 };
 
 struct lock bigcache_lock = LOCK_INITIALIZER(LOCK_BIGCACHE);
 
@@ -46,16 +48,26 @@ bool bigcache_put(struct large *block)
     return true;
 }
 
+static struct large *find_in(const struct list *bin, size_t least, size_t most)
+{
+    struct list_node *node = bin->first;
+    for (int looks = 0; node != NULL && looks < LOOKS_MOST; node = node->next, looks++) {
+        struct large *block = LIST_ENTRY(node, struct large, link);
+        if (block->units >= least && block->units <= most)
+            return block;
+    }
+    return NULL;
+}
+
 struct large *bigcache_get(size_t units)
 {
     if (load_relaxed(&bytes) == 0)
         return NULL;
     struct large *found = NULL;
-    unsigned last = bin_of(units + units / 4);
+    size_t most = units + units / 4;
     lock_take(&bigcache_lock);
-    for (unsigned bin = bin_of(units); bin <= last && found == NULL; bin++)
-        if (bins[bin].first != NULL)
-            found = LIST_ENTRY(bins[bin].first, struct large, link);
+    for (unsigned bin = bin_of(units); bin <= bin_of(most) && found == NULL; bin++)
+        found = find_in(&bins[bin], units, most);
     if (found != NULL)
         take_out(found);
     lock_drop(&bigcache_lock);

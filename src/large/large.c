@@ -29,12 +29,9 @@ static size_t live_blocks;
 static size_t live_bytes;
 static size_t moved_blocks;
 
-/* Eight sizes per doubling, so that freed blocks find new uses. */
 static size_t units_for(size_t size)
 {
-    size_t units = divide_up(max_size(size, 1), UNIT_SIZE);
-    size_t step = units < 16 ? 1 : (size_t)1 << (log2_floor(units) - 3);
-    return align_up(units, max_size(step, units_per_page()));
+    return align_up(divide_up(max_size(size, 1), UNIT_SIZE), units_per_page());
 }
 
 static void go_live(struct large *block, size_t size)

@@ -80,18 +80,18 @@ int os_thread_id(void);
 bool os_thread_is_gone(int thread);
 
 /*
- * The service thread: a thread of the process that libc does not know (docs/decisions/0016). It may be started under locks
- * of libc's, and it does not keep a process alive whose other threads have ended.
+ * The service thread: a thread of the process that libc does not know (docs/decisions/0016). It may be started under
+ * locks of libc's, and it does not keep a process alive whose other threads have ended.
  */
 
 /* Starts it: it runs body() and ends when that returns. False: there is one that has not wholly ended, or the kernel
  * refuses, or it could not have a copy of `local`; nothing has changed then.
  *
  * All signals are blocked in it. `name`, up to 15 characters that stay where they are, is what ps and top show. Its
- * thread-local variables are zero, whatever their initializers say; `local` is the caller's copy of one that body uses (a
- * word at most). Of libc, body may call what only asks the kernel or only reads the thread pointer: syscall, errno,
- * pthread_self, clock_gettime, memset; nothing that takes a lock of libc's or knows its threads. Whoever has started it
- * may end before it does. */
+ * thread-local variables are zero, whatever their initializers say, so body sets those that it uses; `local` is the
+ * caller's copy of one of them, a word. Of libc, body may call what only asks the kernel or only reads the thread
+ * pointer: syscall, errno, pthread_self, clock_gettime, memset; nothing that takes a lock of libc's or knows its
+ * threads. Whoever has started it may end before it does. */
 bool os_service_start(void (*body)(void), const char *name, const void *local);
 
 /* Is there one that has not wholly ended? */

@@ -87,7 +87,7 @@ static size_t counter;
 
 static void count_locked(void)
 {
-    for (size_t i = 0; i < scaled_work(100 * SERVICE_ROUNDS); i++) {
+    for (size_t i = 0; i < scaled_work(200 * SERVICE_ROUNDS); i++) {
         lock_take(&lock);
         CHECK(lock_is_mine(&lock));
         counter++;
@@ -101,7 +101,7 @@ static void locks_exclude_it(void)
     service_start(count_locked);
     count_locked();
     service_wait_for_end();
-    CHECK(counter == 2 * scaled_work(100 * SERVICE_ROUNDS));
+    CHECK(counter == 2 * scaled_work(200 * SERVICE_ROUNDS));
 }
 
 static const int *service_errno;

@@ -74,6 +74,17 @@ HAK_EXPORT void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size)
  * was given back, else 0. (glibc) */
 HAK_EXPORT int hak_malloc_trim(size_t pad) HAK_NOTHROW;
 
+/* What hak_purge gives back. */
+enum hak_purge_level {
+    HAK_PURGE_FREE,  /* what nobody uses: free memory, freed large blocks that are kept, what ended threads have left */
+    HAK_PURGE_CACHED /* and what all threads have cached that are not inside the allocator just now, this one included */
+};
+
+/* Gives unused memory of the whole process back to the system, now. Returns the bytes that were given back. Another level
+ * gives nothing back and sets errno to EINVAL. Threads that come to the allocator while their caches are emptied wait for
+ * that. */
+HAK_EXPORT size_t hak_purge(enum hak_purge_level level) HAK_NOTHROW;
+
 /* Prepares this thread to serve `count` requests of `size` bytes without asking the system. Returns how
  * many it prepared: less than count when memory is short, 0 for sizes that have no magazine (above
  * 32 KiB). */

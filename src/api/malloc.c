@@ -123,7 +123,16 @@ void *hak_reallocarray(void *ptr, size_t count, size_t size)
 int hak_malloc_trim(size_t pad)
 {
     (void)pad;
-    return door_trim();
+    return door_purge(true) > 0;
+}
+
+size_t hak_purge(enum hak_purge_level level)
+{
+    if (level != HAK_PURGE_FREE && level != HAK_PURGE_CACHED) {
+        errno = EINVAL;
+        return 0;
+    }
+    return door_purge(level == HAK_PURGE_CACHED);
 }
 
 size_t hak_prewarm(size_t size, size_t count)

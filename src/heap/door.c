@@ -282,21 +282,30 @@ size_t door_prewarm(size_t size, size_t count)
     return min_size(ready, count);
 }
 
-bool door_trim(void)
+/* What a heap's owner can give back of it without the others. */
+static size_t empty_own(struct heap *heap)
 {
-    struct heap *heap = enter_own();
-    if (heap == NULL)
-        return false;
-    mail_post_all(heap);
-    orphan_tidy();
-    sleeper_empty_all(heap);
     mail_collect(heap, false);
     magazine_flush_all(heap);
     shelf_release_empty(heap);
     stock_trim(heap);
-    life_clean_all();
+    return shelf_purge_all(heap);
+}
+
+size_t door_purge(bool also_cached)
+{
+    struct heap *heap = enter_own();
+    size_t bytes = 0;
+    if (heap == NULL)
+        return 0;
+    mail_post_all(heap);
+    orphan_tidy();
+    if (also_cached)
+        bytes += sleeper_empty_all(heap) + empty_own(heap);
+    else
+        life_clean_all();
     large_evict_before(UINT64_MAX);
-    bool gave_back = span_purge_all() > 0;
+    bytes += span_purge_all();
     entry_leave(heap);
-    return gave_back;
+    return bytes;
 }

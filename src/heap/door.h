@@ -39,8 +39,8 @@ void *door_resize_large(struct large *block, size_t size);
 /* The bytes that may be used of a block; a pointer that is no block ends the process. */
 size_t door_usable_size(const void *p);
 
-/* See hak_prewarm and hak_malloc_trim. */
+/* See hak_prewarm and hak_purge. */
 size_t door_prewarm(size_t size, size_t count);
-bool door_trim(void);
+size_t door_purge(bool also_cached);
 
 #endif

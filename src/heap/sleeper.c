@@ -4,6 +4,7 @@
 #include "heap/freeze.h"
 #include "heap/life.h"
 #include "heap/mail.h"
+#include "heap/shelf.h"
 
 void sleeper_collect(struct heap *heap)
 {
@@ -32,12 +33,23 @@ void sleeper_look(struct heap *own)
         sleeper_collect(heap);
 }
 
-void sleeper_empty_all(const struct heap *own)
+static size_t empty(struct heap *heap)
 {
-    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
-        if (heap == own || load_relaxed(&heap->tls) == NULL || life_reclaim(heap) || !freeze_begin(heap))
-            continue;
-        freeze_empty(heap);
-        freeze_end(heap);
-    }
+    if (load_relaxed(&heap->tls) == NULL || life_reclaim(heap))
+        return life_purge(heap);
+    if (!freeze_begin(heap))
+        return 0;
+    freeze_empty(heap);
+    size_t bytes = shelf_purge_all(heap);
+    freeze_end(heap);
+    return bytes;
+}
+
+size_t sleeper_empty_all(const struct heap *own)
+{
+    size_t bytes = 0;
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        if (heap != own)
+            bytes += empty(heap);
+    return bytes;
 }

@@ -14,7 +14,8 @@ void sleeper_collect(struct heap *heap);
 /* Looks at the mail of one other heap, the next each time. */
 void sleeper_look(struct heap *own);
 
-/* Empties the heaps of all other threads that are not inside their doors, and takes those of threads that have gone. */
-void sleeper_empty_all(const struct heap *own);
+/* Empties the heaps of all other threads that are not inside their doors, and takes those of threads that have gone. Gives
+ * back the holes in their slabs, and those of idle heaps. Returns the bytes of the holes. */
+size_t sleeper_empty_all(const struct heap *own);
 
 #endif

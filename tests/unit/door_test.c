@@ -9,6 +9,7 @@
 #include "config/policy.h"
 #include "fake_os.h"
 #include "heap/events.h"
+#include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
 #include "heaps.h"
@@ -252,6 +253,36 @@ static void trim_gives_everything_back(void)
     CHECK(hak_malloc_trim(0) == 0);
 }
 
+/* What the caller has cached stays with the lower level, and what is live with both; holes in slabs go with the higher. */
+static void purge_has_levels(void)
+{
+    enum { BLOCKS = 256, BIG = 32768, OF_SLAB = 4 };
+    static char *blocks[BLOCKS];
+    struct heap *heap = heap_own();
+    unsigned class = size_class_of(BIG);
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = hak_malloc(BIG);
+        memset(blocks[i], i + 1, BIG);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        if (i % OF_SLAB != 0)
+            hak_free(blocks[i]);
+    CHECK(magazine_count(heap, class) > 0);
+    errno = 0;
+    CHECK(hak_purge((enum hak_purge_level)7) == 0 && errno == EINVAL);
+    char *large = hak_malloc(5 * MIB);
+    memset(large, 1, 5 * MIB);
+    hak_free(large);
+    CHECK(hak_purge(HAK_PURGE_FREE) >= 5 * MIB);
+    CHECK(magazine_count(heap, class) > 0 && heap->hole_bytes == 0);
+    CHECK(hak_purge(HAK_PURGE_CACHED) >= BLOCKS / OF_SLAB * 64 * KIB);
+    CHECK(magazine_count(heap, class) == 0 && heap->hole_bytes >= BLOCKS / OF_SLAB * 64 * KIB);
+    CHECK(hak_purge(HAK_PURGE_CACHED) == 0);
+    for (int i = 0; i < BLOCKS; i += OF_SLAB)
+        for (size_t at = 0; at < BIG; at++)
+            CHECK(blocks[i][at] == (char)(i + 1));
+}
+
 static void prewarmed_slabs_go_back(void)
 {
     heap_own();
@@ -311,6 +342,7 @@ int main(void)
         UNIT_TEST(any_value_ends_in_one_line),
         UNIT_TEST(large_faults_end_in_one_line),
         UNIT_TEST(trim_gives_everything_back),
+        UNIT_TEST(purge_has_levels),
         UNIT_TEST(prewarmed_slabs_go_back),
         UNIT_TEST(blocks_shrink_without_memory),
         UNIT_TEST(moved_blocks_have_room),

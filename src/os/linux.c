@@ -215,7 +215,7 @@ int os_thread_id(void)
 
 bool os_thread_is_gone(int thread)
 {
-    return kernel(SYS_tgkill, getpid(), thread, 0, 0, 0) == -ESRCH;
+    return kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), thread, 0, 0, 0) == -ESRCH;
 }
 
 void os_wait(const uint32_t *word, uint32_t value, uint32_t ms)

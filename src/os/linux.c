@@ -13,6 +13,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/kernel.h"
 
 #if !defined(MAP_FIXED_NOREPLACE)
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -33,27 +34,6 @@ enum {
     PRIVATE_MEMORY = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
     READ_WRITE = PROT_READ | PROT_WRITE,
 };
-
-/* The kernel's answer: a value, or -errno; errno itself is kept. */
-static long kernel6(long number, long a, long b, long c, long d, long e, long f)
-{
-    int saved = errno;
-    long result = syscall(number, a, b, c, d, e, f);
-    if (result == -1)
-        result = -(long)errno;
-    errno = saved;
-    return result;
-}
-
-static long kernel(long number, long a, long b, long c, long d, long e)
-{
-    return kernel6(number, a, b, c, d, e, 0);
-}
-
-static bool is_error(long result)
-{
-    return (unsigned long)result > (unsigned long)-4096L;
-}
 
 static void *map(void *at, size_t bytes, int protection, int flags)
 {

@@ -23,6 +23,8 @@ static _Atomic size_t refused;
 static _Atomic size_t made[KINDS];
 static _Atomic bool secure;
 static _Atomic uint64_t now_ms;
+static _Atomic size_t memory_limit = SIZE_MAX;
+static _Atomic size_t memory_limit_reads;
 
 void fake_os_refuse(unsigned calls, size_t first, size_t count)
 {
@@ -70,6 +72,16 @@ size_t fake_os_made(unsigned calls)
 void fake_os_set_secure(bool is_secure)
 {
     secure = is_secure;
+}
+
+void fake_os_set_memory_limit(size_t bytes)
+{
+    memory_limit = bytes;
+}
+
+size_t fake_os_memory_limit_reads(void)
+{
+    return memory_limit_reads;
 }
 
 void fake_clock_set(uint64_t ms)
@@ -148,6 +160,7 @@ bool __wrap_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 bool __wrap_os_thread_is_gone(int thread);
 uint64_t __wrap_os_random(void);
 size_t __wrap_os_address_limit(void);
+size_t __wrap_os_memory_limit(void);
 uint64_t __wrap_clock_now_ms(void);
 
 static size_t page_size; /* that the environment wants; 0: the system's */
@@ -277,6 +290,12 @@ uint64_t __wrap_os_random(void)
 size_t __wrap_os_address_limit(void)
 {
     return refuses(FAKE_LIMIT) ? SIZE_MAX : __real_os_address_limit();
+}
+
+size_t __wrap_os_memory_limit(void)
+{
+    memory_limit_reads++;
+    return memory_limit;
 }
 
 bool __wrap_os_is_secure(void)

@@ -1,0 +1,30 @@
+/* System calls for the files of this layer: straight to the kernel, errno kept. */
+#ifndef HAK_OS_KERNEL_H
+#define HAK_OS_KERNEL_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+/* The kernel's answer: a value, or -errno. */
+static inline long kernel6(long number, long a, long b, long c, long d, long e, long f)
+{
+    int saved = errno;
+    long result = syscall(number, a, b, c, d, e, f);
+    if (result == -1)
+        result = -(long)errno;
+    errno = saved;
+    return result;
+}
+
+static inline long kernel(long number, long a, long b, long c, long d, long e)
+{
+    return kernel6(number, a, b, c, d, e, 0);
+}
+
+static inline bool is_error(long result)
+{
+    return (unsigned long)result > (unsigned long)-4096L;
+}
+
+#endif

@@ -16,6 +16,8 @@ struct policy {
     uint32_t bigcache_ms;      /* how long a freed large block is kept */
     uint32_t purge_ms;         /* how long free units keep their pages */
     size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
+    size_t soft_limit;         /* bytes held, SIZE_MAX: none; 0: not known yet, by the control group's */
+    size_t hard_limit;         /* bytes held, SIZE_MAX or 0: none */
 };
 
 /* The values in force. */

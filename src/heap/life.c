@@ -98,8 +98,7 @@ struct heap *life_birth(struct view **tls)
     return heap;
 }
 
-/* The caller holds the heap, or is its owner on the way out. */
-static void clean_heap(struct heap *heap)
+void life_empty(struct heap *heap)
 {
     mail_collect(heap, false);
     magazine_flush_all(heap);
@@ -116,7 +115,7 @@ void life_retire(struct heap *heap)
     bool cleaned = warm.first != NULL;
     lock_drop(&life_lock);
     if (cleaned)
-        clean_heap(heap);
+        life_empty(heap);
     lock_take(&heap->lock);
     if (heap->tls != NULL)
         store_release(heap->tls, STATIC_VIEW(dead));
@@ -197,7 +196,7 @@ static struct heap *idle_take_to_clean(void)
 
 static void clean_and_return(struct heap *heap)
 {
-    clean_heap(heap);
+    life_empty(heap);
     lock_take(&life_lock);
     idle_push_locked(&clean, heap);
     lock_drop(&life_lock);

@@ -1,6 +1,7 @@
 #include "heap/stock.h"
 
 #include "base/bits.h"
+#include "heap/relief.h"
 #include "span/span.h"
 
 enum {
@@ -61,8 +62,10 @@ static void *take(struct heap *heap, unsigned units)
 void *stock_take(struct heap *heap, unsigned units)
 {
     void *at = take(heap, units);
-    if (at != NULL)
-        heap->units += units;
+    if (at == NULL)
+        return NULL;
+    heap->units += units;
+    relief_note(heap);
     return at;
 }
 

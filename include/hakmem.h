@@ -90,6 +90,24 @@ HAK_EXPORT size_t hak_purge(enum hak_purge_level level) HAK_NOTHROW;
  * 32 KiB). */
 HAK_EXPORT size_t hak_prewarm(size_t size, size_t count) HAK_NOTHROW;
 
+/* Sets the limits on what the process holds in this heap: bytes of its blocks, of what it caches, and of free memory that
+ * still has its pages. 0: none. The environment's HAKMEM_LIMIT or the control group's limit is replaced.
+ *   soft  A request that passes it first gives back all that is free or cached and that no running thread holds; then
+ *         the callback below is called, and the request is served.
+ *   hard  A request that would still pass it after that fails with ENOMEM. Memory for the heap's own tables is granted.
+ * What is held already stays; the next request that takes memory looks. Returns 0, or EINVAL if `hard` is below `soft`;
+ * nothing is changed then. Not from signal handlers. (hakmem's own; see docs/using.md) */
+HAK_EXPORT int hak_set_limit(size_t soft, size_t hard) HAK_NOTHROW;
+
+/* Sets what is called when more than the soft limit is held, and nothing could be done: with the bytes held, the limit,
+ * and `data`. NULL: nobody. It is called by a thread that requests memory, before that gets it, with no lock of the
+ * allocator held: it may allocate, free, and set limits, but must not touch a block that is being resized, nor wait for
+ * a lock that requesting code may hold. It must return. Compilers believe that malloc changes no variable: make those
+ * that it changes atomic or volatile. Called once each time that the limit is passed from below, not
+ * more often than every 100 ms, and by one thread at a time; never from within itself. Another thread may still be in
+ * the one before when this returns. Not from signal handlers. (hakmem's own) */
+HAK_EXPORT void hak_set_limit_callback(void (*callback)(size_t held, size_t limit, void *data), void *data) HAK_NOTHROW;
+
 /* "MAJOR.MINOR.PATCH". */
 HAK_EXPORT const char *hak_version(void) HAK_NOTHROW;
 

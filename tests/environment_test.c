@@ -72,6 +72,13 @@ static void bad_purge_warns_once(void **state)
                  "^hakmem: warning: HAKMEM_PURGE=delay=99999999999999999999: legal values are .*; using .*\n$");
 }
 
+static void bad_limit_warns_once(void **state)
+{
+    (void)state;
+    assert_warns("HAKMEM_LIMIT=much", "^hakmem: warning: HAKMEM_LIMIT=much: legal values are .*SOFT:HARD.*; using .*\n$");
+    assert_warns("HAKMEM_LIMIT=2G:1G", "^hakmem: warning: HAKMEM_LIMIT=2G:1G: legal values are .*SOFT:HARD.*; using .*\n$");
+}
+
 static void unknown_option_warns_once(void **state)
 {
     (void)state;
@@ -83,6 +90,7 @@ static void good_mode_is_silent(void **state)
     (void)state;
     static const char *const good[] = {
         NULL, "HAKMEM_MODE=balanced", "HAKMEM_MODE=minimal", "HAKMEM_MODE=fast", "HAKMEM_PURGE=delay=0",
+        "HAKMEM_LIMIT=1G", "HAKMEM_LIMIT=64M:2T",
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         const struct child child = run(good[i]);
@@ -100,6 +108,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_mode_warns_once),
         cmocka_unit_test(bad_purge_warns_once),
+        cmocka_unit_test(bad_limit_warns_once),
         cmocka_unit_test(unknown_option_warns_once),
         cmocka_unit_test(good_mode_is_silent),
     };

@@ -6,6 +6,7 @@
 #include "heap/magazine.h"
 #include "large/bigcache.h"
 #include "large/large.h"
+#include "span/limit.h"
 #include "span/span.h"
 
 static void add_heap(struct memory_stats *stats, const struct heap *heap)
@@ -39,4 +40,5 @@ void stats_read(struct memory_stats *stats)
     stats->large_bytes = large.live_bytes;
     stats->bigcache_bytes = bigcache_bytes();
     stats->dirty_bytes = span.dirty_bytes;
+    stats->held_bytes = limit_held();
 }

@@ -14,6 +14,7 @@ struct memory_stats {
     size_t large_bytes;     /* in them */
     size_t bigcache_bytes;  /* freed large blocks that are kept */
     size_t dirty_bytes;     /* free units that may hold pages */
+    size_t held_bytes;      /* what counts for the limits (span/limit.h) */
 };
 
 void stats_read(struct memory_stats *stats);

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/compiler.h"
 #include "os/os.h"
@@ -48,7 +49,7 @@ static bool add_chunk(size_t least)
     chunk_at = at + page;
     chunk_end = chunk_at + bytes;
     chunk_next = min_size(chunk_next * 2, CHUNK_MOST);
-    committed += bytes;
+    store_relaxed(&committed, committed + bytes);
     return true;
 }
 
@@ -131,8 +132,5 @@ void meta_free(void *freed, size_t bytes)
 
 size_t meta_committed(void)
 {
-    lock_take(&meta_lock);
-    size_t bytes = committed;
-    lock_drop(&meta_lock);
-    return bytes;
+    return load_relaxed(&committed);
 }

@@ -18,7 +18,7 @@ void *meta_alloc_aligned(size_t bytes, size_t align);
 /* Gives a piece from meta_alloc back; `bytes` is what was asked for. */
 void meta_free(void *piece, size_t bytes);
 
-/* Bytes of committed metadata memory. */
+/* Bytes of committed metadata memory. Takes no lock. */
 size_t meta_committed(void);
 
 /* For fork and for calls from signal handlers. */

@@ -34,6 +34,44 @@ static bool parse_number(const char *text, size_t length, uint32_t most, uint32_
     return true;
 }
 
+/* Digits and at most one of K, M, G, T, up to `end`; 0 is SIZE_MAX, no limit. */
+static bool parse_limit(const char *text, const char *end, size_t *out)
+{
+    static const char suffixes[] = "KMGT";
+    const char *suffix = end > text ? strchr(suffixes, end[-1]) : NULL;
+    unsigned shift = suffix != NULL ? (unsigned)(suffix - suffixes + 1) * 10 : 0;
+    const char *digits_end = suffix != NULL ? end - 1 : end;
+    size_t value = 0;
+    if (digits_end == text)
+        return false;
+    for (; text < digits_end; text++) {
+        if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10, &value)
+            || __builtin_add_overflow(value, (size_t)(*text - '0'), &value))
+            return false;
+    }
+    if (value > SIZE_MAX >> shift)
+        return false;
+    *out = value != 0 ? value << shift : SIZE_MAX;
+    return true;
+}
+
+static bool set_limit(const char *value)
+{
+    const char *end = value + strlen(value);
+    const char *colon = strchr(value, ':');
+    size_t soft;
+    size_t hard = SIZE_MAX;
+    if (!parse_limit(value, colon != NULL ? colon : end, &soft))
+        return false;
+    if (colon != NULL && !parse_limit(colon + 1, end, &hard))
+        return false;
+    if (hard < soft && soft != SIZE_MAX)
+        return false;
+    policy.soft_limit = soft;
+    policy.hard_limit = hard;
+    return true;
+}
+
 static bool is_word(const char *value, size_t length, const char *word)
 {
     return strlen(word) == length && memcmp(value, word, length) == 0;
@@ -94,6 +132,8 @@ static bool set_purge(const char *text)
 /* In the order in which they take effect: a mode first, so that the others refine it. */
 static const struct option options[] = {
     {"HAKMEM_MODE", POLICY_MODES, "balanced", policy_set_mode},
+    {"HAKMEM_LIMIT", "SOFT or SOFT:HARD, bytes or with K, M, G, T, 0 for none, HARD not below SOFT", "the control group's",
+     set_limit},
     {"HAKMEM_PURGE", "delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or several with commas between",
      "the mode's", set_purge},
 };

@@ -25,6 +25,8 @@ struct policy {
     enum huge_pages huge;
     bool purger;               /* may the purger run as a thread? */
     size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
+    size_t soft_limit;         /* bytes held, SIZE_MAX: none; 0: not known yet, by the control group's */
+    size_t hard_limit;         /* bytes held, SIZE_MAX or 0: none */
 };
 
 /* The values in force. */

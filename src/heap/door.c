@@ -15,6 +15,7 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/relief.h"
 #include "heap/report.h"
 #include "heap/shelf.h"
 #include "heap/sleeper.h"
@@ -22,6 +23,7 @@
 #include "heap/stock.h"
 #include "heap/view.h"
 #include "large/large.h"
+#include "span/limit.h"
 #include "span/span.h"
 
 enum { DEFERRED_MOST = sizeof((struct heap *)0)->deferred / sizeof(void *) };
@@ -61,10 +63,23 @@ static void charge(struct heap *heap, size_t size)
     view->budget -= (int64_t)size;
 }
 
-static void beat_if_due(struct heap *heap)
+/* The request is served by now: what is given back is what nobody holds, and the callback may do as it likes. */
+static COLD void leave_with_heartbeat(struct heap *heap)
+{
+    heartbeat(heap);
+    bool relieved = relief_at_heartbeat();
+    entry_leave(heap);
+    if (relieved)
+        relief_tell();
+}
+
+/* Leaves the door after a request for memory. */
+static void leave(struct heap *heap)
 {
     if (UNLIKELY(heap->view.budget < 0) && !interrupt_holds_magazines(heap))
-        heartbeat(heap);
+        leave_with_heartbeat(heap);
+    else
+        entry_leave(heap);
 }
 
 /* A program that only frees has heartbeats too. */
@@ -78,18 +93,28 @@ static void *small(struct heap *heap, size_t size)
 {
     void *block = magazine_pop(heap, size_class_of(size));
     if (UNLIKELY(block == NULL)) {
-        /* What is cached may serve: units of the BigCache first, then those that idle heaps hold. */
-        large_evict_before(UINT64_MAX);
-        life_clean_all();
+        relief_give_back(heap);
         block = magazine_pop(heap, size_class_of(size));
+    }
+    return block;
+}
+
+static void *from_orphan(size_t size)
+{
+    /* Before the start the table says class 0 for everything. */
+    if (load_acquire(&arena.base) == NULL)
+        return NULL;
+    void *block = orphan_malloc(size_class_of(size));
+    if (block == NULL && !fork_holds_any_lock()) {
+        relief_give_back(NULL);
+        block = orphan_malloc(size_class_of(size));
     }
     return block;
 }
 
 static COLD void *small_without_heap(size_t size)
 {
-    /* Before the start the table says class 0 for everything. */
-    void *block = load_acquire(&arena.base) != NULL ? orphan_malloc(size_class_of(size)) : NULL;
+    void *block = from_orphan(size);
     if (block == NULL)
         errno = ENOMEM;
     return block;
@@ -106,11 +131,24 @@ NOINLINE void *door_malloc(size_t size)
         return small_without_heap(size);
     if (unborn) /* the caller charged the static view */
         charge(heap, size);
-    beat_if_due(heap);
     void *block = small(heap, size);
-    entry_leave(heap);
+    leave(heap);
     if (UNLIKELY(block == NULL))
         errno = ENOMEM;
+    return block;
+}
+
+static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
+{
+    void *block = large_alloc(size, align, zero);
+    if (block == NULL && limit_is_short_of(size)) {
+        relief_give_back(heap);
+        block = large_alloc(size, align, zero);
+    }
+    if (heap != NULL && block != NULL) {
+        charge(heap, size);
+        relief_note(heap);
+    }
     return block;
 }
 
@@ -118,27 +156,34 @@ void *door_malloc_large(size_t size, size_t align, bool *zero)
 {
     void *block = NULL;
     struct heap *heap = enter_own();
-    if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2) {
+    if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
         if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
-            block = large_alloc(size, align, zero);
-        if (heap != NULL && block != NULL) {
-            charge(heap, size);
-            beat_if_due(heap);
-        }
-    }
+            block = large(heap, size, align, zero);
     if (heap != NULL)
-        entry_leave(heap);
+        leave(heap);
     if (block == NULL)
         errno = ENOMEM;
     return block;
 }
 
+static void *resize(struct heap *heap, struct large *block, size_t size)
+{
+    void *p = large_resize(block, size);
+    if (p == NULL && limit_is_short_of(size - block->bytes)) {
+        relief_give_back(heap);
+        p = large_resize(block, size);
+    }
+    if (heap != NULL)
+        relief_note(heap);
+    return p;
+}
+
 void *door_resize_large(struct large *block, size_t size)
 {
     struct heap *heap = enter_own();
-    void *p = heap != NULL || !fork_holds_any_lock() ? large_resize(block, size) : NULL;
+    void *p = heap != NULL || !fork_holds_any_lock() ? resize(heap, block, size) : NULL;
     if (heap != NULL)
-        entry_leave(heap);
+        leave(heap);
     return p;
 }
 
@@ -278,18 +323,8 @@ size_t door_prewarm(size_t size, size_t count)
     size_t ready = magazine_count(heap, class) + shelf_room(heap, class);
     while (ready < count && shelf_prepare(heap, class))
         ready += size_classes[class].blocks;
-    entry_leave(heap);
+    leave(heap);
     return min_size(ready, count);
-}
-
-/* What a heap's owner can give back of it without the others. */
-static size_t empty_own(struct heap *heap)
-{
-    mail_collect(heap, false);
-    magazine_flush_all(heap);
-    shelf_release_empty(heap);
-    stock_trim(heap);
-    return shelf_purge_all(heap);
 }
 
 size_t door_purge(bool also_cached)
@@ -300,10 +335,13 @@ size_t door_purge(bool also_cached)
         return 0;
     mail_post_all(heap);
     orphan_tidy();
-    if (also_cached)
-        bytes += sleeper_empty_all(heap) + empty_own(heap);
-    else
+    if (also_cached) {
+        bytes = sleeper_empty_all(heap);
+        life_empty(heap);
+        bytes += shelf_purge_all(heap);
+    } else {
         life_clean_all();
+    }
     large_evict_before(UINT64_MAX);
     bytes += span_purge_all();
     entry_leave(heap);

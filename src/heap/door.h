@@ -2,7 +2,8 @@
  * The door: where every operation goes that the two hot functions do not finish.
  *
  *   hot_malloc ──▶ door_malloc ──▶ enter ─▶ magazine_pop ─▶ mail_collect │ shelf_take
- *                        │                  large_alloc
+ *                        │                  large_alloc       nothing to be had: relief_give_back, once more
+ *                        │           leave ─▶ heartbeat, relief_at_heartbeat; outside: relief_tell
  *                        └── no heap: start_thread; in the door already, or dead: orphan_malloc
  *   hot_free ────▶ door_free ────▶ enter ─▶ magazine_push ─▶ shelf_put …        mine
  *                                           mail_send                           another heap's

@@ -98,8 +98,7 @@ struct heap *life_birth(struct view **tls)
     return heap;
 }
 
-/* The caller holds the heap, or is its owner on the way out. */
-static void clean_heap(struct heap *heap)
+void life_empty(struct heap *heap)
 {
     mail_collect(heap, false);
     magazine_flush_all(heap);
@@ -116,7 +115,7 @@ void life_retire(struct heap *heap)
     bool cleaned = warm.first != NULL;
     lock_drop(&life_lock);
     if (cleaned)
-        clean_heap(heap);
+        life_empty(heap);
     lock_take(&heap->lock);
     if (heap->tls != NULL)
         store_release(heap->tls, STATIC_VIEW(dead));
@@ -208,7 +207,7 @@ void life_clean_one(void)
         return;
     struct heap *heap = idle_take_to_clean();
     if (heap != NULL) {
-        clean_heap(heap);
+        life_empty(heap);
         return_clean(heap);
     }
 }
@@ -228,7 +227,7 @@ void life_clean(struct heap *heap)
 {
     if (!idle_take(heap))
         return;
-    clean_heap(heap);
+    life_empty(heap);
     return_clean(heap);
 }
 
@@ -236,7 +235,7 @@ size_t life_purge(struct heap *heap)
 {
     if (!idle_take(heap))
         return 0;
-    clean_heap(heap);
+    life_empty(heap);
     size_t bytes = shelf_purge_all(heap);
     return_clean(heap);
     return bytes;

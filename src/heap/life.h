@@ -27,11 +27,14 @@ bool life_reclaim_locked(struct heap *heap);
 /* Puts a heap that has no thread on the idle list. The life lock is held. */
 void life_idle_locked(struct heap *heap);
 
+/* Empties a heap: inbox drained, magazines flushed, outboxes posted, empty slabs and the stock given back. The caller
+ * holds the heap, or is its owner inside the door. */
+void life_empty(struct heap *heap);
+
 /* Takes one slab of this class with room from an idle heap, if there is one; it becomes `heap`'s. */
 bool life_adopt(struct heap *heap, unsigned class);
 
-/* Cleans one idle heap that needs it, if there is one: inbox drained, magazines flushed, empty slabs given
- * back. life_clean_all: all of them. */
+/* Empties one idle heap that needs it, if there is one. life_clean_all: all of them. */
 void life_clean_one(void);
 void life_clean_all(void);
 

@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "heap/relief.h"
 #include "span/span.h"
 
 enum {
@@ -62,8 +63,10 @@ static void *take(struct heap *heap, unsigned units)
 void *stock_take(struct heap *heap, unsigned units)
 {
     void *at = take(heap, units);
-    if (at != NULL)
-        store_relaxed(&heap->units, heap->units + units);
+    if (at == NULL)
+        return NULL;
+    store_relaxed(&heap->units, heap->units + units);
+    relief_note(heap);
     return at;
 }
 

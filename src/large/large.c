@@ -7,6 +7,7 @@
 #include "config/policy.h"
 #include "large/bigcache.h"
 #include "os/os.h"
+#include "span/limit.h"
 #include "span/span.h"
 
 /* The user sees sizes in steps of 4 KiB, so that programs that count usable sizes do not count the unused
@@ -195,12 +196,9 @@ static void return_destination(char *to, size_t units, uint32_t mark)
         return_hole(to, units, units << UNIT_SHIFT);
 }
 
-/* Moves the pages into a longer run. */
 static bool move(struct large *block, size_t units)
 {
     size_t old_bytes = block->units << UNIT_SHIFT;
-    if (old_bytes < MOVE_LEAST || load_relaxed(&moved_blocks) >= MOVED_MOST || !os_can_move(block->base, old_bytes))
-        return false;
     bool zero;
     char *to = take_span(units, 1, &zero);
     if (to == NULL)
@@ -221,6 +219,18 @@ static bool move(struct large *block, size_t units)
     block->units = units;
     arena_assign(to, 1, TAG_LARGE, block);
     return true;
+}
+
+/* Moves the pages into a longer run. */
+static bool try_move(struct large *block, size_t units)
+{
+    size_t old_bytes = block->units << UNIT_SHIFT;
+    if (old_bytes < MOVE_LEAST || load_relaxed(&moved_blocks) >= MOVED_MOST || !os_can_move(block->base, old_bytes))
+        return false;
+    limit_begin_move(old_bytes);
+    bool moved = move(block, units);
+    limit_end_move(old_bytes);
+    return moved;
 }
 
 /* A moved block is one mapping; units beyond its end are of another, which mremap would refuse later. */
@@ -245,7 +255,7 @@ static void shrink(struct large *block, size_t units)
 void *large_resize(struct large *block, size_t size)
 {
     size_t units = units_for(size);
-    if (units > block->units && !extend(block, units) && !move(block, units))
+    if (units > block->units && !extend(block, units) && !try_move(block, units))
         return NULL;
     if (units < block->units)
         shrink(block, units);

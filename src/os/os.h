@@ -70,6 +70,10 @@ bool os_is_secure(void);
 /* Bytes of address space that the process may still map, as far as RLIMIT_AS knows. */
 size_t os_address_limit(void);
 
+/* The lowest memory limit of the process's control group and of those above it, bytes; SIZE_MAX if there is none, or it
+ * cannot be read. Reads files, for as long as that takes; one thread at a time. */
+size_t os_memory_limit(void);
+
 /* Where a signal handler's thread was interrupted; `context` is the handler's third argument. */
 uintptr_t os_interrupted_at(const void *context);
 

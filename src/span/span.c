@@ -3,6 +3,7 @@
 #include "arena/arena.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "span/limit.h"
 #include "span/purge.h"
 #include "span/superslab.h"
 
@@ -10,12 +11,24 @@ struct lock span_lock = LOCK_INITIALIZER(LOCK_SPAN);
 
 static struct span_stats totals; /* but for dirty_bytes */
 
+/* Bytes of a free run that do not count yet (limit.h): units that were written before do. */
+static size_t new_bytes(const struct superslab *s, unsigned first, size_t units)
+{
+    return (size_t)count_ones128(superslab_run_mask(first, units) & ~s->dirty) << UNIT_SHIFT;
+}
+
+static bool may_charge(size_t bytes)
+{
+    return limit_allows(limit_charged() + bytes);
+}
+
 static void *use_run(struct superslab *s, unsigned first, size_t units, bool *zero)
 {
     bits128 mask = superslab_run_mask(first, units);
     ASSERT((s->used & mask) == 0);
     purge_note_taken(s, mask);
     superslab_set_used(s, s->used | mask);
+    limit_charge(new_bytes(s, first, units));
     *zero = *zero && (s->dirty & mask) == 0;
     totals.used_bytes += units << UNIT_SHIFT;
     return superslab_base(superslab_index(s)) + ((size_t)first << UNIT_SHIFT);
@@ -70,7 +83,18 @@ static void *take_short(unsigned units, unsigned align, bool *zero)
         if (!commit_run(index, 1))
             return NULL;
     }
-    return use_run(s, first, units, zero);
+    return may_charge(new_bytes(s, first, units)) ? use_run(s, first, units, zero) : NULL;
+}
+
+static size_t new_bytes_of_long(size_t index, size_t units)
+{
+    size_t bytes = 0;
+    for (size_t i = index; units > 0; i++) {
+        size_t here = min_size(units, SUPERSLAB_UNITS);
+        bytes += new_bytes(superslab_at(i), 0, here);
+        units -= here;
+    }
+    return bytes;
 }
 
 static void *take_long(size_t units, size_t align, bool *zero)
@@ -79,7 +103,7 @@ static void *take_long(size_t units, size_t align, bool *zero)
     size_t index = find_or_reserve_run(count, max_size(1, align / SUPERSLAB_UNITS));
     if (index == SIZE_MAX)
         return NULL;
-    if (!commit_run(index, count))
+    if (!commit_run(index, count) || !may_charge(new_bytes_of_long(index, units)))
         return NULL;
     for (size_t i = index; i < index + count; i++) {
         size_t here = min_size(units, SUPERSLAB_UNITS);
@@ -93,9 +117,11 @@ void *span_take(size_t units, size_t align, bool *zero)
 {
     *zero = true;
     lock_take(&span_lock);
-    void *at = units <= SUPERSLAB_UNITS && align <= SUPERSLAB_UNITS
-                   ? take_short((unsigned)units, (unsigned)align, zero)
-                   : take_long(units, align, zero);
+    void *at = NULL;
+    if (limit_allows(totals.used_bytes + (units << UNIT_SHIFT))) /* else the range need not grow for it */
+        at = units <= SUPERSLAB_UNITS && align <= SUPERSLAB_UNITS
+                 ? take_short((unsigned)units, (unsigned)align, zero)
+                 : take_long(units, align, zero);
     lock_drop(&span_lock);
     return at;
 }
@@ -121,10 +147,12 @@ void span_give(void *at, size_t units, bool dirty)
         struct superslab *s = first_part(p, units, &first, &here);
         bits128 mask = superslab_run_mask(first, here);
         ASSERT((s->used & mask) == mask);
-        if (dirty)
+        if (dirty) {
             purge_note_dirty(s, mask, now);
-        else
+        } else {
             superslab_set_dirty(s, s->dirty & ~mask);
+            limit_discharge(here << UNIT_SHIFT);
+        }
         superslab_set_used(s, s->used & ~mask);
         p += here << UNIT_SHIFT;
         units -= here;
@@ -141,7 +169,7 @@ bool span_extend(void *end, size_t units, bool *zero)
         size_t here;
         struct superslab *s = first_part(end, units, &first, &here);
         if (here == units && s->reserved && (s->used & superslab_run_mask(first, units)) == 0 &&
-            commit_run(superslab_index(s), 1)) {
+            commit_run(superslab_index(s), 1) && may_charge(new_bytes(s, first, units))) {
             use_run(s, first, units, zero);
             taken = true;
         }
@@ -155,6 +183,7 @@ void span_abandon(size_t units)
     lock_take(&span_lock);
     totals.used_bytes -= units << UNIT_SHIFT;
     totals.committed_bytes -= units << UNIT_SHIFT;
+    limit_discharge(units << UNIT_SHIFT);
     lock_drop(&span_lock);
 }
 

@@ -19,15 +19,15 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 
-/* A run of `units` units, its address a multiple of `align` units (a power of two). *zero says whether all of it reads as zero. NULL: out
- * of memory. */
+/* A run of `units` units, its address a multiple of `align` units (a power of two). *zero says whether all of it reads
+ * as zero. NULL: out of memory, or beyond the hard limit (limit.h). */
 void *span_take(size_t units, size_t align, bool *zero);
 
 /* Gives a run back, whole or a part of it; `dirty` if pages of it may have been written. */
 void span_give(void *at, size_t units, bool dirty);
 
-/* Takes the `units` units that follow a run, up to the end of their superslab, if they are free. *zero becomes
- * false if they may not read as zero. */
+/* Takes the `units` units that follow a run, up to the end of their superslab, if they are free and within the hard
+ * limit. *zero becomes false if they may not read as zero. */
 bool span_extend(void *end, size_t units, bool *zero);
 
 /* The caller keeps this many units of runs for ever: something foreign may be mapped there. */

@@ -34,12 +34,14 @@ USES_LIBRARY = "import os; print('libhakmem' in open('/proc/self/maps').read())"
 
 
 def run(
-    command: list[str], *, preload: bool, before: Callable[[], None] | None = None
+    command: list[str], *, preload: bool, before: Callable[[], None] | None = None, limit: str | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Runs the command to its end; `before` prepares the process."""
+    """Runs the command to its end; `before` prepares the process, `limit` is the library's memory limit."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     if preload:
         environment["LD_PRELOAD"] = str(LIBRARY)
+    if limit is not None:
+        environment["HAKMEM_LIMIT"] = limit
     return subprocess.run(
         command,
         env=environment,
@@ -81,6 +83,48 @@ class Surroundings(unittest.TestCase):
     def test_data(self) -> None:
         for mib in (512, 192):
             self.assert_same(PYTHON_WORK, self.limited(resource.RLIMIT_DATA, mib))
+
+    def test_soft_limit(self) -> None:
+        """However low: the program does what it does without."""
+        without = run(PYTHON_WORK, preload=False)
+        for limit in ("1", "4K", "8M", "24M", "1T"):
+            result = run(PYTHON_WORK, preload=True, limit=limit)
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, without.stdout, b""), limit)
+
+    def test_hard_limit(self) -> None:
+        """Far above what is needed: no difference. Below: MemoryError, which the program may catch and go on."""
+        self.assertEqual(run(PYTHON_WORK, preload=True, limit="1M:1G").stdout, run(PYTHON_WORK, preload=False).stdout)
+        survive = "\n".join(
+            [
+                "kept = [bytes([i % 256]) * 10000 for i in range(400)]",
+                "def fill(size):",
+                "    blocks = []",
+                "    try:",
+                "        while True: blocks.append(bytearray(size))",
+                "    except MemoryError: return len(blocks) * size",
+                "for size in (1000, 50000, 2000000):",
+                "    assert 10_000_000 < fill(size) < 50_000_000",
+                "x = bytes(20_000_000)",
+                "assert all(block == bytes([i % 256]) * 10000 for i, block in enumerate(kept))",
+                "print('fine')",
+            ]
+        )
+        for limit in ("0:48M", "32M:48M", "48M:48M"):
+            result = run([PYTHON, "-S", "-c", survive], preload=True, limit=limit)
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"fine\n", b""), limit)
+        result = run([PYTHON, "-S", "-c", "x = bytes(100_000_000)"], preload=True, limit="0:32M")
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue(result.stderr.rstrip().endswith(b"MemoryError"), result.stderr[-2000:])
+
+    def test_hard_limit_that_nothing_can_live_under(self) -> None:
+        """An exit code and a message, and no signal."""
+        for limit in ("0:1", "0:100K", "0:400K", "0:1M", "0:2M"):
+            result = run(["/bin/bash", "-c", "x=$(echo hi); echo $x"], preload=True, limit=limit)
+            if result.returncode == 0:
+                self.assertEqual(result.stdout, b"hi\n", limit)
+            else:
+                self.assertNotEqual(result.stderr, b"", limit)
+                self.assertGreater(result.returncode, 0, limit)
 
     def test_too_little(self) -> None:
         """Nothing can run: an exit code and a message, and no signal."""
@@ -132,6 +176,19 @@ class Surroundings(unittest.TestCase):
 
         churn = "for i in range(100): x = None; x = [bytes([i + 1]) * (40000 + i) for _ in range(1000)]"
         self.assert_same([PYTHON, "-S", "-c", churn + "; print(len(x))".replace("; ", "\n")], enter)
+        # What is cached (the freed block of 45 MB) goes before the cgroup's limit is reached, unless nobody is to look.
+        caches = "\n".join(
+            [
+                "x = [None] * 13000",
+                "y = bytearray(b'1') * 45_000_000",
+                "del y",
+                "for i in range(13000): x[i] = bytearray(b'2') * 3000",
+                "print(len(x))",
+            ]
+        )
+        caching = [PYTHON, "-S", "-c", caches]
+        self.assert_same(caching, enter)
+        self.assertEqual(run(caching, preload=True, before=enter, limit="0").returncode, -9)
         for preload in (False, True):
             result = run(
                 [PYTHON, "-S", "-c", "x = [bytes([1]) * 100000 for _ in range(2000)]"], preload=preload, before=enter

@@ -1,5 +1,6 @@
 /* Run after run, until no order is left; the command line. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,11 +143,17 @@ static bool search(uint64_t runs_most)
     }
 }
 
+static _Noreturn void crash(int signal)
+{
+    sched_violation("the allocator crashes with signal %d", signal);
+}
+
 /* In a process of its own: scenarios start from a fresh allocator. */
 static void run_scenario(const struct protocol_scenario *scenario, uint64_t runs_most)
 {
     state = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     state->scenario = scenario;
+    signal(SIGSEGV, crash);
     sem_init(&state->main, 0, 0);
     double start = now();
     for (int t = 0; t < scenario->threads; t++) {

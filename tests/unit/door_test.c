@@ -320,6 +320,7 @@ static void moved_blocks_have_room(void)
     }
     CHECK(hak_malloc_usable_size(hak_realloc(hak_malloc(100), 1000)) == 1024);
     char *block = hak_malloc(640);
+    void *neighbour = hak_malloc(700); /* else its slab would be given back, when there is no more memory */
     hak_free(hak_malloc(700));
     fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
     while (hak_malloc(800) != NULL)
@@ -328,6 +329,7 @@ static void moved_blocks_have_room(void)
     block = hak_realloc(block, 700);
     CHECK(block != NULL && hak_malloc_usable_size(block) == 768 && errno == 77);
     fake_os_obey();
+    hak_free(neighbour);
 }
 
 int main(void)

@@ -25,6 +25,8 @@ static _Atomic size_t refused;
 static _Atomic size_t made[KINDS];
 static _Atomic bool secure;
 static _Atomic uint64_t now_ms;
+static _Atomic size_t memory_limit = SIZE_MAX;
+static _Atomic size_t memory_limit_reads;
 
 void fake_os_refuse(unsigned calls, size_t first, size_t count)
 {
@@ -72,6 +74,16 @@ size_t fake_os_made(unsigned calls)
 void fake_os_set_secure(bool is_secure)
 {
     secure = is_secure;
+}
+
+void fake_os_set_memory_limit(size_t bytes)
+{
+    memory_limit = bytes;
+}
+
+size_t fake_os_memory_limit_reads(void)
+{
+    return memory_limit_reads;
 }
 
 void fake_clock_set(uint64_t ms)
@@ -151,6 +163,7 @@ bool __wrap_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 bool __wrap_os_thread_is_gone(int thread);
 uint64_t __wrap_os_random(void);
 size_t __wrap_os_address_limit(void);
+size_t __wrap_os_memory_limit(void);
 bool __wrap_os_service_start(void (*body)(void), const char *name, const void *local);
 bool __wrap_os_service_runs(void);
 void __wrap_os_service_forget(void);
@@ -284,6 +297,12 @@ uint64_t __wrap_os_random(void)
 size_t __wrap_os_address_limit(void)
 {
     return refuses(FAKE_LIMIT) ? SIZE_MAX : __real_os_address_limit();
+}
+
+size_t __wrap_os_memory_limit(void)
+{
+    memory_limit_reads++;
+    return memory_limit;
 }
 
 bool __wrap_os_is_secure(void)

@@ -67,6 +67,10 @@ void fake_os_after_barrier(void (*hook)(void));
 /* What os_is_secure says. */
 void fake_os_set_secure(bool secure);
 
+/* What os_memory_limit says, SIZE_MAX until then, and how often it was asked. */
+void fake_os_set_memory_limit(size_t bytes);
+size_t fake_os_memory_limit_reads(void);
+
 /* What clock_now_ms says from now on; 0: the real time. */
 void fake_clock_set(uint64_t ms);
 

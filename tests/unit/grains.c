@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "arena/arena.h"
+#include "arena/meta.h"
 #include "check.h"
+#include "span/limit.h"
 #include "span/span.h"
 
 enum { GRAINS_MOST = 1 << 18 };
@@ -86,6 +88,10 @@ void grains_check_stats(void)
     CHECK(stats.used_bytes == taken_count * grain_bytes);
     CHECK(stats.committed_bytes >= stats.used_bytes + stats.dirty_bytes);
     CHECK(stats.reserved_bytes >= stats.committed_bytes);
+    /* After a refused purge more counts than is in the queue. */
+    size_t held = limit_held() - meta_committed();
+    CHECK(held >= stats.used_bytes + stats.dirty_bytes);
+    CHECK(held <= stats.committed_bytes);
 }
 
 void grains_write_words(char *at, size_t grains, uint64_t word)

@@ -52,6 +52,39 @@ static void legal_values_take_effect(void)
     load("HAKMEM_DISABLE=1", "HAKME_MODE=x");
 }
 
+static void check_limits(const char *entry, size_t soft, size_t hard)
+{
+    policy.soft_limit = policy.hard_limit = 1;
+    load(entry, NULL);
+    CHECK(policy.soft_limit == soft);
+    CHECK(policy.hard_limit == hard);
+}
+
+static void limits_are_bytes_with_suffixes(void)
+{
+    CHECK(policy.soft_limit == 0); /* the control group's */
+    CHECK(policy.hard_limit == 0);
+    check_limits("HAKMEM_LIMIT=4096", 4096, SIZE_MAX);
+    check_limits("HAKMEM_LIMIT=1K", (size_t)1 << 10, SIZE_MAX);
+    check_limits("HAKMEM_LIMIT=3M:1G", (size_t)3 << 20, (size_t)1 << 30);
+    check_limits("HAKMEM_LIMIT=7T:7T", (size_t)7 << 40, (size_t)7 << 40);
+    check_limits("HAKMEM_LIMIT=0", SIZE_MAX, SIZE_MAX);
+    check_limits("HAKMEM_LIMIT=0:5M", SIZE_MAX, (size_t)5 << 20);
+    check_limits("HAKMEM_LIMIT=5M:0", (size_t)5 << 20, SIZE_MAX);
+    check_limits("HAKMEM_LIMIT=0K:0T", SIZE_MAX, SIZE_MAX);
+    check_limits("HAKMEM_LIMIT=18446744073709551615", SIZE_MAX, SIZE_MAX);
+    check_limits("HAKMEM_LIMIT=16777215T", (size_t)16777215 << 40, SIZE_MAX);
+}
+
+static void mode_does_not_undo_limits(void)
+{
+    load("HAKMEM_LIMIT=1G", "HAKMEM_MODE=minimal");
+    struct policy wanted = of_mode("minimal");
+    wanted.soft_limit = (size_t)1 << 30;
+    wanted.hard_limit = SIZE_MAX;
+    check_policy(wanted);
+}
+
 static void mode_comes_first_in_any_order(void)
 {
     load("HAKMEM_PURGE=delay=7", "HAKMEM_MODE=minimal");
@@ -74,7 +107,7 @@ static void load_bad_mode(uintptr_t unused)
     check_policy(before);
 }
 
-static void load_bad_purge(uintptr_t value)
+static void load_bad(uintptr_t value)
 {
     struct policy before = policy;
     load((const char *)value, NULL);
@@ -104,15 +137,33 @@ static void bad_values_get_one_line(void)
                  "hakmem: warning: %s: legal values are delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or "
                  "several with commas between; using the mode's\n",
                  bad[i]);
-        CHECK_SAYS(load_bad_purge, bad[i], line);
+        CHECK_SAYS(load_bad, bad[i], line);
+    }
+}
+
+static void bad_limits_get_one_line(void)
+{
+    static const char *const bad[] = {
+        "", ":", "1M:", ":1M", "K", "1M:K", "x", "1x", "1KB", "1k", "-1", "+1", " 1", "1 ", "1M,2M", "1M:2M:3M", "0x10",
+        "1.5G", "1MM", "2M:1M", "1M:1023K", "18446744073709551616", "16777216T", "99999999999999999999999", "1M\t",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char entry[100];
+        char line[300];
+        snprintf(entry, sizeof entry, "HAKMEM_LIMIT=%s", bad[i]);
+        snprintf(line, sizeof line,
+                 "hakmem: warning: %s: legal values are SOFT or SOFT:HARD, bytes or with K, M, G, T, 0 for none, HARD not "
+                 "below SOFT; using the control group's\n",
+                 entry);
+        CHECK_SAYS(load_bad, entry, line);
     }
 }
 
 static void unknown_names_get_one_line(void)
 {
     CHECK_SAYS(load_unknown, 0,
-               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_PURGE\n"
-               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_PURGE\n");
+               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE\n"
+               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE\n");
 }
 
 static void secure_processes_ignore_all(void)
@@ -120,6 +171,7 @@ static void secure_processes_ignore_all(void)
     struct policy before = policy;
     fake_os_set_secure(true);
     load("HAKMEM_MODE=fast", "HAKMEM_NONSENSE=1");
+    load("HAKMEM_LIMIT=1M:2M", "HAKMEM_LIMIT=x");
     check_policy(before);
 }
 
@@ -137,6 +189,8 @@ int main(void)
         UNIT_TEST(last_of_a_name_wins),      UNIT_TEST(bad_values_get_one_line),
         UNIT_TEST(unknown_names_get_one_line), UNIT_TEST(secure_processes_ignore_all),
         UNIT_TEST(no_environment_is_fine),
+        UNIT_TEST(limits_are_bytes_with_suffixes), UNIT_TEST(mode_does_not_undo_limits),
+        UNIT_TEST(bad_limits_get_one_line),
     };
     return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

@@ -1,0 +1,25 @@
+/* Memory limits, under their hak_ names. */
+#include "hakmem.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "span/limit.h"
+
+static size_t or_none(size_t limit)
+{
+    return limit != 0 ? limit : SIZE_MAX;
+}
+
+int hak_set_limit(size_t soft, size_t hard)
+{
+    if (hard != 0 && hard < soft)
+        return EINVAL;
+    limit_set(or_none(soft), or_none(hard));
+    return 0;
+}
+
+void hak_set_limit_callback(void (*callback)(size_t held, size_t limit, void *data), void *data)
+{
+    limit_set_listener((struct limit_listener){callback, data});
+}

@@ -1,0 +1,53 @@
+#include "heap/relief.h"
+
+#include <errno.h>
+
+#include "base/lock.h"
+#include "heap/interrupt.h"
+#include "heap/life.h"
+#include "large/large.h"
+#include "os/os.h"
+#include "span/span.h"
+
+void relief_give_back(struct heap *own)
+{
+    if (own != NULL)
+        life_empty(own);
+    life_clean_all();
+    large_evict_before(UINT64_MAX);
+    (void)span_purge_all();
+}
+
+/* The bytes that have been requested, granted less budget, stay the same. An interrupted hot_malloc may be in the middle
+ * of charging the view; then the pressure stays, for the next that takes units. */
+void relief_hurry(struct heap *heap)
+{
+    if (heap->view.budget < 0 || interrupt_holds_magazines(heap))
+        return;
+    heap->granted -= heap->view.budget + 1;
+    heap->view.budget = -1;
+}
+
+bool relief_at_heartbeat(void)
+{
+    if (!limit_presses())
+        return false;
+    if (limit_begin_learning())
+        limit_learn(os_memory_limit());
+    if (!limit_begin_relief())
+        return false;
+    relief_give_back(NULL);
+    return true;
+}
+
+void relief_tell(void)
+{
+    struct limit_notice notice;
+    /* Between the handlers of a fork this thread holds every lock, though it does not notice. */
+    if (lock_passes() || !limit_begin_notice(&notice))
+        return;
+    int saved = errno;
+    notice.listener.callback(notice.held, notice.limit, notice.listener.data);
+    errno = saved;
+    limit_end_notice();
+}

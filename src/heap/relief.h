@@ -1,0 +1,38 @@
+/*
+ * Under the memory limits (span/limit.h): giving back what is cached when one is reached, and telling the program when
+ * that was not enough.
+ *
+ *   a take of units passes the soft limit ─▶ relief_note: a heartbeat is due now
+ *   door, with the operation's work done ──▶ relief_at_heartbeat: gives back
+ *   door, left ────────────────────────────▶ relief_tell: the program's callback, which may allocate
+ */
+#ifndef HAK_HEAP_RELIEF_H
+#define HAK_HEAP_RELIEF_H
+
+#include <stdbool.h>
+
+#include "heap/heap.h"
+#include "span/limit.h"
+
+/* Gives back what nobody uses: the BigCache, what idle heaps cache, free units that hold pages; and, when a request has
+ * been refused, what `own` caches, the caller's heap inside its door. NULL: none. No lock is held. */
+void relief_give_back(struct heap *own);
+
+/* Makes a heartbeat due at once. Owner inside its door. */
+void relief_hurry(struct heap *heap);
+
+/* For who has taken units. Owner inside its door. */
+ALWAYS_INLINE void relief_note(struct heap *heap)
+{
+    if (UNLIKELY(limit_presses()))
+        relief_hurry(heap);
+}
+
+/* Gives back what nobody uses if the soft limit is passed; the first time it learns what that is. Inside the door, no
+ * lock held. True: relief_tell is to be called outside. */
+bool relief_at_heartbeat(void);
+
+/* Calls the program's callback, if it has one that is to be told now. Outside the door, no lock held; errno is kept. */
+void relief_tell(void);
+
+#endif

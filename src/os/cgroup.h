@@ -1,0 +1,40 @@
+/*
+ * The memory limit of the process's control group. What the kernel's texts say is read by pure functions (cgroup_text.c),
+ * which take any text: one that says nothing of a memory limit is "none". Internal to the layer; os_memory_limit is the
+ * contract.
+ */
+#ifndef HAK_OS_CGROUP_H
+#define HAK_OS_CGROUP_H
+
+#include <stddef.h>
+
+/* Which kind of hierarchy limits memory. With both (hybrid), the first that has the memory controller does, and the
+ * other has no such files. */
+enum cgroup_version { CGROUP_V1, CGROUP_V2, CGROUP_VERSIONS, CGROUP_NONE = CGROUP_VERSIONS };
+
+/* A line of /proc/PID/cgroup, "4:memory:/path" or "0::/path". If it is of a hierarchy that may limit memory, *path is
+ * what follows the second colon. */
+enum cgroup_version cgroup_parse_membership(const char *line, const char **path);
+
+/* A mounted hierarchy. */
+struct cgroup_mount {
+    const char *root;  /* path of the group that is mounted */
+    const char *point; /* where */
+};
+
+/* A line of /proc/PID/mountinfo, which is cut into strings: if it mounts a hierarchy that may limit memory, *mount is
+ * in them. (proc(5), man-pages 6.03) */
+enum cgroup_version cgroup_parse_mount(char *line, struct cgroup_mount *mount);
+
+/* The part of a group's path below the group that is mounted: "", or it begins with a slash. NULL: it is not below. */
+const char *cgroup_below(const char *path, const char *root);
+
+/* The content of a limit's file, bytes: "max", what is no number, and numbers beyond 2^60, as v1 has them where there
+ * is no limit, are SIZE_MAX. */
+size_t cgroup_parse_limit(const char *text);
+
+/* os_memory_limit, with /proc and the usual mount points below the directory `top`, "" for those of the system. Mount
+ * points that mountinfo names are below it too. */
+size_t cgroup_memory_limit(const char *top);
+
+#endif

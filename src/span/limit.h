@@ -1,0 +1,79 @@
+/*
+ * Limits on what the process holds, and the account of it: bytes of units in runs, or free and still written, and of
+ * committed metadata. That is an upper bound of what is resident here (less the tables of the arena, 1/1000 more).
+ *
+ * A run beyond the hard limit is refused. One beyond the soft limit is granted, and limit_pressed says so: whoever took
+ * it sees to it, before the program gets the memory, that what can be given back is (heap/relief.h).
+ *
+ * Everything is guarded by the span lock; the first group is for span.c, which holds it. The limits themselves are
+ * values of the policy.
+ */
+#ifndef HAK_SPAN_LIMIT_H
+#define HAK_SPAN_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/atomic.h"
+
+/* May units hold so many bytes in all? */
+bool limit_allows(size_t bytes);
+
+/* Bytes of units that are held now: more, or less. */
+void limit_charge(size_t bytes);
+void limit_discharge(size_t bytes);
+size_t limit_charged(void);
+
+/* In the child of a fork: what other threads were about is over. */
+void limit_after_fork(void);
+
+/* The functions below take the lock. */
+
+/* Sets both limits, bytes, hard not below soft; SIZE_MAX: none. */
+void limit_set(size_t soft, size_t hard);
+
+/* Bytes that count. */
+size_t limit_held(void);
+
+/* Would so many bytes more pass the hard limit, but not on their own? Then giving back helps. */
+bool limit_is_short_of(size_t bytes);
+
+/* The pages of a run move to another: between the two, its bytes do not count. */
+void limit_begin_move(size_t bytes);
+void limit_end_move(size_t bytes);
+
+/* Has the soft limit been passed, since it was last looked at, by enough to look again? */
+extern HIDDEN bool limit_pressed;
+
+ALWAYS_INLINE bool limit_presses(void)
+{
+    return load_relaxed(&limit_pressed);
+}
+
+/* Is the soft limit not known yet, and nobody else about to find out? Then the caller does, and says what the limit of
+ * the control group is, of which the soft limit is 7/8; SIZE_MAX: none. */
+bool limit_begin_learning(void);
+void limit_learn(size_t group_limit);
+
+/* Takes the pressure off: the caller gives back what can be, if the soft limit is passed indeed. */
+bool limit_begin_relief(void);
+
+/* Who is told when the soft limit is passed. */
+struct limit_listener {
+    void (*callback)(size_t held, size_t limit, void *data); /* NULL: nobody */
+    void *data;
+};
+
+void limit_set_listener(struct limit_listener listener);
+
+struct limit_notice {
+    struct limit_listener listener;
+    size_t held;
+    size_t limit;
+};
+
+/* Is the listener to be told now? Then the caller calls it, with no lock held, and ends. */
+bool limit_begin_notice(struct limit_notice *notice);
+void limit_end_notice(void);
+
+#endif

@@ -1,0 +1,368 @@
+/* os/cgroup.h: what the texts say, and which files are read, in trees of files made for it. */
+#include "unit.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "os/cgroup.h"
+#include "random.h"
+#include "scale.h"
+
+/* ---- The texts. */
+
+static void check_membership(const char *line, enum cgroup_version version, const char *path)
+{
+    const char *found = NULL;
+    CHECK(cgroup_parse_membership(line, &found) == version);
+    if (version != CGROUP_NONE)
+        CHECK(strcmp(found, path) == 0);
+}
+
+static void membership_lines(void)
+{
+    check_membership("0::/", CGROUP_V2, "/");
+    check_membership("0::/user.slice/a:b", CGROUP_V2, "/user.slice/a:b");
+    check_membership("4:memory:/", CGROUP_V1, "/");
+    check_membership("12:cpu,memory:/a b/c", CGROUP_V1, "/a b/c");
+    check_membership("12:memory,cpu:/x", CGROUP_V1, "/x");
+    check_membership("3:cpu:/memory:/x", CGROUP_NONE, NULL);
+    check_membership("3:memoryx,xmemory:/", CGROUP_NONE, NULL);
+    check_membership("1:name=systemd:/", CGROUP_NONE, NULL);
+    check_membership("1:name=memory:/", CGROUP_NONE, NULL);
+    check_membership("10::/", CGROUP_NONE, NULL);
+    static const char *const garbage[] = {"", ":", "::", ":::", "0:", "0::", "0::x", "0:/", "memory", "4:memory", "4:memory:",
+                                          "4:memory:x", "4:,:/", "4:,,,:/"};
+    for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++)
+        check_membership(garbage[i], CGROUP_NONE, NULL);
+}
+
+static void check_mount(const char *text, enum cgroup_version version, const char *root, const char *point)
+{
+    char line[1000];
+    struct cgroup_mount mount = {NULL, NULL};
+    CHECK(snprintf(line, sizeof line, "%s", text) < (int)sizeof line);
+    CHECK(cgroup_parse_mount(line, &mount) == version);
+    if (version != CGROUP_NONE)
+        CHECK(strcmp(mount.root, root) == 0 && strcmp(mount.point, point) == 0);
+}
+
+static void mount_lines(void)
+{
+    check_mount("35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory", CGROUP_V1, "/",
+                "/sys/fs/cgroup/memory");
+    check_mount("35 31 0:32 /docker/1 /m rw shared:9 master:1 - cgroup none rw,cpu,memory,x", CGROUP_V1, "/docker/1", "/m");
+    check_mount("30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate", CGROUP_V2, "/",
+                "/sys/fs/cgroup");
+    check_mount("30 23 0:26 /a\\040b /c\\011d\\134e\\8\\04 rw - cgroup2 cgroup2 rw", CGROUP_V2, "/a b", "/c\td\\e\\8\\04");
+    check_mount("32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu", CGROUP_NONE, NULL, NULL);
+    check_mount("32 31 0:29 / /sys/fs/cgroup/x rw - cgroup cgroup rw,xmemory,memoryx", CGROUP_NONE, NULL, NULL);
+    check_mount("32 31 0:29 / /sys/fs/cgroup/memory rw - cgroupx cgroup rw,memory", CGROUP_NONE, NULL, NULL);
+    check_mount("22 1 8:1 / /memory rw - ext4 /dev/memory rw,memory", CGROUP_NONE, NULL, NULL);
+    static const char *const garbage[] = {"", " ", " - ", " -  - ", "- cgroup2", "a - cgroup2 b c", "1 2 3 4 - cgroup2 cgroup2 rw",
+                                          "1 2 3 / /x rw - ", "1 2 3 / /x rw - cgroup2", "1 2 3 / /x rw - cgroup2 a",
+                                          "1 2 3 x /x rw - cgroup2 a rw", "1 2 3 / x rw - cgroup2 a rw",
+                                          "1 2 3 / /x rw cgroup2 cgroup2 rw"};
+    for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++)
+        check_mount(garbage[i], CGROUP_NONE, NULL, NULL);
+}
+
+static void check_below(const char *path, const char *root, const char *wanted)
+{
+    const char *found = cgroup_below(path, root);
+    CHECK((found == NULL) == (wanted == NULL));
+    CHECK(wanted == NULL || strcmp(found, wanted) == 0);
+}
+
+static void groups_below_the_mounted_one(void)
+{
+    check_below("/", "/", "");
+    check_below("/a/b", "/", "/a/b");
+    check_below("/a/b", "/a", "/b");
+    check_below("/a/b", "/a/b", "");
+    check_below("/a/b/", "/a/b", "");
+    check_below("/ab", "/a", NULL);
+    check_below("/", "/a", NULL);
+    check_below("/b", "/a", NULL);
+    check_below("/../b", "/", NULL);
+    check_below("/a/../../b", "/a", NULL);
+}
+
+static void limit_texts(void)
+{
+    CHECK(cgroup_parse_limit("0\n") == 0);
+    CHECK(cgroup_parse_limit("1") == 1);
+    CHECK(cgroup_parse_limit("67108864\n") == 64 * MIB);
+    CHECK(cgroup_parse_limit("1152921504606846976\n") == (size_t)1 << 60);
+    static const char *const none[] = {"max\n", "max", "", "\n", "9223372036854771712\n", "9223372036854710272\n",
+                                       "18446744073709551617\n", "99999999999999999999999999", "-1\n", "1x\n", "12 34\n",
+                                       " 1\n", "0x10\n", "1152921504606846977\n"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        CHECK(cgroup_parse_limit(none[i]) == SIZE_MAX);
+}
+
+/* Whatever is there, nothing is read beyond the text's end (the sanitizers look), and "none" is the answer to most. */
+static void any_text(void)
+{
+    static const char *const pieces[] = {"0::", "4:memory:", ":", "/", "..", " ", " - ", "cgroup2", "cgroup", "memory", ",",
+                                         "\\040", "\\", "1", "max", "\n", "\377", "a"};
+    uint64_t seed = 31;
+    for (size_t i = 0; i < scaled_work(100000); i++) {
+        char made[200] = "";
+        for (uint64_t n = random_below(&seed, 12); n > 0; n--)
+            strcat(made, pieces[random_below(&seed, sizeof pieces / sizeof pieces[0])]);
+        char *text = strdup(made); /* on the heap, without room behind it */
+        const char *path = NULL;
+        struct cgroup_mount mount = {NULL, NULL};
+        CHECK(cgroup_parse_membership(text, &path) == CGROUP_NONE || path[0] == '/');
+        (void)cgroup_parse_limit(text);
+        (void)cgroup_below(text, "/a");
+        CHECK(cgroup_parse_mount(text, &mount) == CGROUP_NONE || (mount.root[0] == '/' && mount.point[0] == '/'));
+        free(text);
+    }
+}
+
+/* ---- The files. */
+
+static char top[] = "/tmp/hakmem-cgroup-XXXXXX";
+
+/* Makes a file below `top`, with the directories it needs. */
+static void write_file(const char *path, const char *text)
+{
+    char full[PATH_MAX];
+    CHECK(snprintf(full, sizeof full, "%s%s", top, path) < (int)sizeof full);
+    for (char *slash = full + strlen(top) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        CHECK(mkdir(full, 0700) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    FILE *file = fopen(full, "w");
+    CHECK(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* An empty tree, so that each test's files are its own. */
+static void make_tree(void)
+{
+    CHECK(mkdtemp(top) != NULL);
+}
+
+static void check_limit(size_t wanted)
+{
+    int next_file = dup(0);
+    close(next_file);
+    errno = 44;
+    size_t found = cgroup_memory_limit(top);
+    CHECK(errno == 44);
+    CHECK(dup(0) == next_file); /* nothing has stayed open */
+    if (found != wanted)
+        fprintf(stderr, "limit %zu instead of %zu\n", found, wanted);
+    CHECK(found == wanted);
+    char command[100];
+    snprintf(command, sizeof command, "rm -r %s", top);
+    CHECK(system(command) == 0);
+}
+
+#define V2_MOUNT "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n"
+#define V1_MOUNT "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+#define OTHER_MOUNTS "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+
+static void nothing_is_there(void)
+{
+    make_tree();
+    check_limit(SIZE_MAX);
+}
+
+static void v2_lowest_of_the_path(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "0::/a/b/c\n");
+    write_file("/proc/self/mountinfo", OTHER_MOUNTS V2_MOUNT);
+    write_file("/sys/fs/cgroup/a/b/c/memory.max", "max\n");
+    write_file("/sys/fs/cgroup/a/b/c/memory.high", "max\n");
+    write_file("/sys/fs/cgroup/a/b/memory.max", "900\n");
+    write_file("/sys/fs/cgroup/a/b/memory.high", "700\n");
+    write_file("/sys/fs/cgroup/a/memory.max", "800\n");
+    write_file("/sys/fs/cgroup/a/memory.high", "max\n");
+    write_file("/sys/fs/cgroup/other/memory.max", "1\n");
+    check_limit(700);
+}
+
+/* In a namespace of its own the process is in the root, whose directory has a limit. */
+static void v2_limit_at_the_mount_point(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "0::/\n");
+    write_file("/proc/self/mountinfo", V2_MOUNT);
+    write_file("/sys/fs/cgroup/memory.max", "12345\n");
+    write_file("/sys/fs/memory.max", "1\n");
+    check_limit(12345);
+}
+
+static void v1_lowest_of_the_path(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "9:name=systemd:/x\n4:memory:/jobs/7\n1:cpu:/jobs\n");
+    write_file("/proc/self/mountinfo", OTHER_MOUNTS V1_MOUNT);
+    write_file("/sys/fs/cgroup/memory/jobs/7/memory.limit_in_bytes", "9223372036854771712\n");
+    write_file("/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "5000\n");
+    write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    write_file("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "1\n");
+    check_limit(5000);
+}
+
+/* A container sees its group mounted, under the host's name for it. */
+static void v1_mounted_group(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "4:memory:/docker/17/job\n");
+    write_file("/proc/self/mountinfo",
+               "35 31 0:32 /docker/16 /elsewhere ro - cgroup cgroup rw,memory\n"
+               "36 31 0:32 /docker/17 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
+    write_file("/elsewhere/memory.limit_in_bytes", "1\n");
+    write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "7000\n");
+    write_file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9000\n");
+    check_limit(7000);
+}
+
+static void group_that_is_not_mounted(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "0::/../../outside\n");
+    write_file("/proc/self/mountinfo", "30 23 0:26 /box /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+                                       "31 23 0:26 /other /elsewhere rw - cgroup2 cgroup2 rw\n");
+    write_file("/sys/fs/cgroup/memory.max", "300\n");
+    write_file("/elsewhere/memory.max", "1\n");
+    check_limit(300);
+}
+
+static void hybrid(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "4:memory:/jobs\n0::/jobs\n");
+    write_file("/proc/self/mountinfo", V1_MOUNT "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+    write_file("/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "600\n");
+    write_file("/sys/fs/cgroup/unified/jobs/cgroup.procs", "1\n");
+    check_limit(600);
+}
+
+static void usual_places_without_a_mountinfo(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "4:memory:/a\n0::/b/c\n");
+    write_file("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "600\n");
+    write_file("/sys/fs/cgroup/b/memory.max", "500\n");
+    check_limit(500);
+}
+
+/* A group that has been removed: its directory is no more, those above are. */
+static void removed_group(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "0::/a/b (deleted)\n");
+    write_file("/proc/self/mountinfo", V2_MOUNT);
+    write_file("/sys/fs/cgroup/a/memory.max", "400\n");
+    check_limit(400);
+}
+
+static void blanks_in_names(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "0::/my group\n");
+    write_file("/proc/self/mountinfo", "30 23 0:26 / /a\\040b rw - cgroup2 cgroup2 rw\n");
+    write_file("/a b/my group/memory.high", "321\n");
+    check_limit(321);
+}
+
+/* Longer than any buffer: an overlay of many layers, and mounts without number. */
+static void long_mountinfo(void)
+{
+    static char text[300000];
+    size_t length = 0;
+    for (int i = 0; i < 1000; i++)
+        length += (size_t)snprintf(text + length, 200, "%d 31 0:32 / /mnt/volume-%d rw shared:%d - ext4 /dev/x rw\n", i, i, i);
+    length += (size_t)snprintf(text + length, 200, "7 7 0:7 / /merged rw - overlay overlay rw,lowerdir=");
+    for (int i = 0; i < 5000; i++) /* whose end looks like a line of its own, wherever it begins */
+        length += (size_t)snprintf(text + length, 200, " /");
+    length += (size_t)snprintf(text + length, 200, " - cgroup2 cgroup2 rw\n" V2_MOUNT);
+    make_tree();
+    write_file("/proc/self/cgroup", "0::/a\n");
+    write_file("/proc/self/mountinfo", text);
+    write_file("/sys/fs/cgroup/a/memory.max", "222\n");
+    write_file("/a/memory.max", "1\n");
+    check_limit(222);
+}
+
+static void names_that_are_too_long(void)
+{
+    static char line[9000];
+    size_t length = (size_t)snprintf(line, sizeof line, "0::");
+    while (length < 8000)
+        length += (size_t)snprintf(line + length, sizeof line - length, "/component");
+    line[length] = '\n';
+    make_tree();
+    write_file("/proc/self/cgroup", line);
+    write_file("/proc/self/mountinfo", V2_MOUNT);
+    write_file("/sys/fs/cgroup/memory.max", "1\n");
+    check_limit(SIZE_MAX);
+    /* Each fits, but not both together. */
+    strcpy(top, "/tmp/hakmem-cgroup-XXXXXX");
+    make_tree();
+    line[4080] = '\n';
+    line[4081] = '\0';
+    write_file("/proc/self/cgroup", line);
+    write_file("/proc/self/mountinfo", V2_MOUNT);
+    write_file("/sys/fs/cgroup/memory.max", "15\n");
+    check_limit(15);
+}
+
+static void texts_that_make_no_sense(void)
+{
+    static const char *const texts[] = {"", "\n", "\n\n\n", "0::/", "0::\n4:memory\n", "hello\nworld\n", "0::/a\n0::/b\n",
+                                        ":::\n - - \n", "\377\376\n"};
+    enum { COUNT = sizeof texts / sizeof texts[0] };
+    for (size_t i = 0; i < COUNT * COUNT; i++) {
+        strcpy(top, "/tmp/hakmem-cgroup-XXXXXX");
+        make_tree();
+        write_file("/proc/self/cgroup", texts[i / COUNT]);
+        write_file("/proc/self/mountinfo", texts[i % COUNT]);
+        write_file("/sys/fs/cgroup/memory.max", texts[i % COUNT]);
+        check_limit(SIZE_MAX);
+    }
+}
+
+/* Of the system that runs the test: whatever it says, it can be asked. */
+static void this_system(void)
+{
+    CHECK(cgroup_memory_limit("") > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(membership_lines),
+        UNIT_TEST(mount_lines),
+        UNIT_TEST(groups_below_the_mounted_one),
+        UNIT_TEST(limit_texts),
+        UNIT_TEST(any_text),
+        UNIT_TEST(nothing_is_there),
+        UNIT_TEST(v2_lowest_of_the_path),
+        UNIT_TEST(v2_limit_at_the_mount_point),
+        UNIT_TEST(v1_lowest_of_the_path),
+        UNIT_TEST(v1_mounted_group),
+        UNIT_TEST(group_that_is_not_mounted),
+        UNIT_TEST(hybrid),
+        UNIT_TEST(usual_places_without_a_mountinfo),
+        UNIT_TEST(removed_group),
+        UNIT_TEST(blanks_in_names),
+        UNIT_TEST(long_mountinfo),
+        UNIT_TEST(names_that_are_too_long),
+        UNIT_TEST(texts_that_make_no_sense),
+        UNIT_TEST(this_system),
+    };
+    return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+/*
+ * Random operations on several threads at the limits: each request is served, or gets NULL and ENOMEM; every live block
+ * keeps its content; the hard limit holds; and once the limits are lifted everything is served and nothing is lost.
+ */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/stats.h"
+#include "hakmem.h"
+#include "load.h"
+#include "scale.h"
+#include "span/limit.h"
+
+enum { THREADS = 4, ROUNDS = 8 };
+
+/* Metadata is granted always, in chunks of at most so much. */
+#define META_CHUNK ((size_t)4 << 20)
+
+static struct load loads[THREADS];
+static pthread_barrier_t round_ends;
+static size_t soft, hard; /* bytes, in the even rounds */
+static atomic_size_t calls;
+static atomic_int callers;
+
+static void drop_nothing(size_t held, size_t limit, void *data)
+{
+    (void)data;
+    CHECK(atomic_fetch_add(&callers, 1) == 0);
+    CHECK(held > limit);
+    hak_free(hak_malloc(100000));
+    atomic_fetch_add(&calls, 1);
+    atomic_fetch_sub(&callers, 1);
+}
+
+static void play(struct load *load, bool leads)
+{
+    for (size_t round = 0; round < ROUNDS; round++) {
+        bool limited = round % 2 == 0;
+        if (leads)
+            CHECK(hak_set_limit(limited ? soft : 0, limited ? hard : 0) == 0);
+        pthread_barrier_wait(&round_ends);
+        size_t before = load->refused;
+        for (int part = 0; part < 10; part++) {
+            load_run(load, scaled_work(800), 12 << 20);
+            if (leads && limited && round > 0)
+                (void)hak_malloc_trim(0);
+            CHECK(round > 0 || hard == 0 || limit_held() <= hard + META_CHUNK);
+        }
+        pthread_barrier_wait(&round_ends);
+        load_check(load);
+        CHECK(limited || load->refused == before);
+        pthread_barrier_wait(&round_ends);
+    }
+}
+
+static void *player(void *argument)
+{
+    play(argument, false);
+    load_drain(argument);
+    return NULL;
+}
+
+static void run(void)
+{
+    pthread_t threads[THREADS];
+    CHECK(pthread_barrier_init(&round_ends, NULL, THREADS) == 0);
+    hak_set_limit_callback(drop_nothing, NULL);
+    for (size_t i = 0; i < THREADS; i++)
+        loads[i].random = i + 1;
+    for (size_t i = 1; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, player, &loads[i]) == 0);
+    play(&loads[0], true);
+    load_drain(&loads[0]);
+    for (size_t i = 1; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    size_t refused = 0;
+    for (size_t i = 0; i < THREADS; i++)
+        refused += loads[i].refused;
+    CHECK((refused > 0) == (hard != 0));
+    hak_malloc_trim(0);
+    struct memory_stats stats;
+    stats_read(&stats);
+    CHECK(stats.large_blocks == 0);
+    CHECK(stats.held_bytes == limit_held());
+}
+
+static void soft_limit_refuses_nothing(void)
+{
+    soft = 8 << 20;
+    run();
+    CHECK(calls > 0);
+}
+
+static void hard_limit_holds(void)
+{
+    hard = 16 << 20;
+    run();
+    CHECK(calls == 0);
+}
+
+static void both(void)
+{
+    soft = 8 << 20;
+    hard = 16 << 20;
+    run();
+    CHECK(calls > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(soft_limit_refuses_nothing),
+        UNIT_TEST(hard_limit_holds),
+        UNIT_TEST(both),
+    };
+    return cmocka_run_group_tests_name("limit_model", tests, NULL, NULL);
+}

@@ -151,7 +151,7 @@ static void handle(int number, int flags)
 }
 
 /* The program's own requests are never refused; those of a handler may be, when it interrupted its own thread
- * with a lock in its hands, which is one instruction in ten. */
+ * with a lock in its hands: here, where most requests are of handlers and many are large, one instruction in five. */
 static void report(const char *what, const struct set *outside)
 {
     size_t done = 0;
@@ -162,7 +162,7 @@ static void report(const char *what, const struct set *outside)
     }
     printf("%s: %zu operations interrupted by %zu, %zu of them refused\n", what, outside->done, done, refused);
     CHECK(outside->refused == 0);
-    CHECK(refused < done / 4);
+    CHECK(refused < done / 2);
 }
 
 static void stepped(void)

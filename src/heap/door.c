@@ -82,10 +82,10 @@ static void leave(struct heap *heap)
         entry_leave(heap);
 }
 
-/* A program that only frees has heartbeats too. */
+/* A program that only frees has heartbeats too; one that requests as much as it frees has those of its requests. */
 static void beat_if_much_was_freed(struct heap *heap)
 {
-    if (UNLIKELY(heap->freed > policy.heartbeat_bytes) && !interrupt_holds_magazines(heap))
+    if (UNLIKELY(heap->freed / 2 > policy.heartbeat_bytes) && !interrupt_holds_magazines(heap))
         heartbeat(heap);
 }
 

@@ -107,7 +107,11 @@ static void beats_come_by_freed_bytes(void)
     heap_events.heartbeat = count_beat;
     for (int i = 0; i < COUNT; i++)
         hak_free(blocks[i]);
-    CHECK(beats >= COUNT * FREED_SIZE / BEAT / 4 && beats <= COUNT * FREED_SIZE / BEAT);
+    CHECK(beats >= COUNT * FREED_SIZE / BEAT / 8 && beats <= COUNT * FREED_SIZE / BEAT / 2);
+    /* As much requested as freed: no more than by requests. */
+    beats = 0;
+    request((size_t)100 * BEAT);
+    CHECK(beats >= 99 && beats <= 101);
 }
 
 static void beat_posts_and_collects_mail(void)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "span/limit.h"
+#include "heap/door.h"
 
 static size_t or_none(size_t limit)
 {
@@ -15,11 +15,11 @@ int hak_set_limit(size_t soft, size_t hard)
 {
     if (hard != 0 && hard < soft)
         return EINVAL;
-    limit_set(or_none(soft), or_none(hard));
+    door_set_limits(or_none(soft), or_none(hard));
     return 0;
 }
 
 void hak_set_limit_callback(void (*callback)(size_t held, size_t limit, void *data), void *data)
 {
-    limit_set_listener((struct limit_listener){callback, data});
+    door_set_limit_listener((struct limit_listener){callback, data});
 }

@@ -66,11 +66,12 @@ static void charge(struct heap *heap, size_t size)
 /* The request is served by now: what is given back is what nobody holds, and the callback may do as it likes. */
 static COLD void leave_with_heartbeat(struct heap *heap)
 {
+    struct limit_notice notice;
     heartbeat(heap);
-    bool relieved = relief_at_heartbeat();
+    bool tell = relief_at_heartbeat(&notice);
     entry_leave(heap);
-    if (relieved)
-        relief_tell();
+    if (tell)
+        relief_tell(&notice);
 }
 
 /* Leaves the door after a request for memory. */
@@ -325,6 +326,22 @@ size_t door_prewarm(size_t size, size_t count)
         ready += size_classes[class].blocks;
     leave(heap);
     return min_size(ready, count);
+}
+
+void door_set_limits(size_t soft, size_t hard)
+{
+    struct heap *heap = enter_own();
+    limit_set(soft, hard);
+    if (heap != NULL)
+        entry_leave(heap);
+}
+
+void door_set_limit_listener(struct limit_listener listener)
+{
+    struct heap *heap = enter_own();
+    limit_set_listener(listener);
+    if (heap != NULL)
+        entry_leave(heap);
 }
 
 size_t door_purge(bool also_cached)

@@ -28,7 +28,7 @@ void relief_hurry(struct heap *heap)
     heap->view.budget = -1;
 }
 
-bool relief_at_heartbeat(void)
+bool relief_at_heartbeat(struct limit_notice *notice)
 {
     if (!limit_presses())
         return false;
@@ -37,17 +37,14 @@ bool relief_at_heartbeat(void)
     if (!limit_begin_relief())
         return false;
     relief_give_back(NULL);
-    return true;
+    /* Between the handlers of a fork this thread holds every lock, though it does not notice. */
+    return !lock_passes() && limit_begin_notice(notice);
 }
 
-void relief_tell(void)
+void relief_tell(const struct limit_notice *notice)
 {
-    struct limit_notice notice;
-    /* Between the handlers of a fork this thread holds every lock, though it does not notice. */
-    if (lock_passes() || !limit_begin_notice(&notice))
-        return;
     int saved = errno;
-    notice.listener.callback(notice.held, notice.limit, notice.listener.data);
+    notice->listener.callback(notice->held, notice->limit, notice->listener.data);
     errno = saved;
     limit_end_notice();
 }

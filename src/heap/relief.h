@@ -29,10 +29,10 @@ ALWAYS_INLINE void relief_note(struct heap *heap)
 }
 
 /* Gives back what nobody uses if the soft limit is passed; the first time it learns what that is. Inside the door, no
- * lock held. True: relief_tell is to be called outside. */
-bool relief_at_heartbeat(void);
+ * lock held. True: the program is to be told *notice, outside. */
+bool relief_at_heartbeat(struct limit_notice *notice);
 
-/* Calls the program's callback, if it has one that is to be told now. Outside the door, no lock held; errno is kept. */
-void relief_tell(void);
+/* Calls the program's callback. Outside the door, no lock held; errno is kept. */
+void relief_tell(const struct limit_notice *notice);
 
 #endif

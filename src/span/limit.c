@@ -167,12 +167,12 @@ bool limit_begin_notice(struct limit_notice *notice)
     lock_take(&span_lock);
     size_t held = held_with(charged);
     size_t soft = soft_limit();
-    bool due = listener.callback != NULL && held > soft && !told && telling == 0
+    bool due = listener.callback != NULL && held > soft && !told && load_acquire(&telling) == 0
                && (told_ms == 0 || now - told_ms >= NOTICE_MS);
     if (due) {
         told = true;
         told_ms = now;
-        telling = (uintptr_t)pthread_self();
+        store_relaxed(&telling, (uintptr_t)pthread_self());
         *notice = (struct limit_notice){listener, held, soft};
     }
     lock_drop(&span_lock);
@@ -181,9 +181,7 @@ bool limit_begin_notice(struct limit_notice *notice)
 
 void limit_end_notice(void)
 {
-    lock_take(&span_lock);
-    telling = 0;
-    lock_drop(&span_lock);
+    store_release(&telling, (uintptr_t)0);
 }
 
 void limit_after_fork(void)

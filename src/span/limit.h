@@ -27,7 +27,8 @@ size_t limit_charged(void);
 /* In the child of a fork: what other threads were about is over. */
 void limit_after_fork(void);
 
-/* The functions below take the lock. */
+/* The functions below take the lock. Their callers are inside the door, where a signal handler that allocates knows that
+ * it may have interrupted the holder of a lock; limit_end_notice, which takes none, is called outside. */
 
 /* Sets both limits, bytes, hard not below soft; SIZE_MAX: none. */
 void limit_set(size_t soft, size_t hard);

@@ -10,6 +10,8 @@
 #include "config/policy.h"
 #include "os/os.h"
 
+enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000 };
+
 struct option {
     const char *name;
     const char *legal;   /* for the warning */
@@ -17,20 +19,30 @@ struct option {
     bool (*set)(const char *value); /* false: not a legal value */
 };
 
-/* A decimal number up to `most`, of `length` digits. */
-static bool parse_number(const char *text, size_t length, uint32_t most, uint32_t *out)
+/* A decimal number up to `most`, all of [text, end). */
+static bool parse_number(const char *text, const char *end, size_t most, size_t *out)
 {
-    uint64_t value = 0;
-    if (length == 0)
+    size_t value = 0;
+    if (text == end)
         return false;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9')
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9')
             return false;
-        value = value * 10 + (uint64_t)(text[i] - '0');
-        if (value > most)
+        size_t digit = (size_t)(*text - '0');
+        if (value > (most - digit) / 10)
             return false;
+        value = value * 10 + digit;
     }
-    *out = (uint32_t)value;
+    *out = value;
+    return true;
+}
+
+static bool parse_delay(const char *text, const char *end, uint32_t *out)
+{
+    size_t ms;
+    if (!parse_number(text, end, DELAY_MOST_MS, &ms))
+        return false;
+    *out = (uint32_t)ms;
     return true;
 }
 
@@ -40,16 +52,8 @@ static bool parse_limit(const char *text, const char *end, size_t *out)
     static const char suffixes[] = "KMGT";
     const char *suffix = end > text ? strchr(suffixes, end[-1]) : NULL;
     unsigned shift = suffix != NULL ? (unsigned)(suffix - suffixes + 1) * 10 : 0;
-    const char *digits_end = suffix != NULL ? end - 1 : end;
-    size_t value = 0;
-    if (digits_end == text)
-        return false;
-    for (; text < digits_end; text++) {
-        if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10, &value)
-            || __builtin_add_overflow(value, (size_t)(*text - '0'), &value))
-            return false;
-    }
-    if (value > SIZE_MAX >> shift)
+    size_t value;
+    if (!parse_number(text, suffix != NULL ? end - 1 : end, SIZE_MAX >> shift, &value))
         return false;
     *out = value != 0 ? value << shift : SIZE_MAX;
     return true;
@@ -105,7 +109,7 @@ static bool parse_huge(const char *value, size_t length, enum huge_pages *out)
 static bool set_one_of_purge(struct policy *wanted, const char *text, const char *value, size_t length)
 {
     if (is_key(text, value, "delay"))
-        return parse_number(value, length, 86400000, &wanted->purge_ms);
+        return parse_delay(value, value + length, &wanted->purge_ms);
     if (is_key(text, value, "thread"))
         return parse_switch(value, length, &wanted->purger);
     return is_key(text, value, "huge") && parse_huge(value, length, &wanted->huge);

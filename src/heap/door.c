@@ -94,7 +94,7 @@ static void *small(struct heap *heap, size_t size)
 {
     void *block = magazine_pop(heap, size_class_of(size));
     if (UNLIKELY(block == NULL)) {
-        relief_give_back(heap);
+        (void)relief_give_back(heap);
         block = magazine_pop(heap, size_class_of(size));
     }
     return block;
@@ -107,7 +107,7 @@ static void *from_orphan(size_t size)
         return NULL;
     void *block = orphan_malloc(size_class_of(size));
     if (block == NULL && !fork_holds_any_lock()) {
-        relief_give_back(NULL);
+        (void)relief_give_back(NULL);
         block = orphan_malloc(size_class_of(size));
     }
     return block;
@@ -143,7 +143,7 @@ static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
 {
     void *block = large_alloc(size, align, zero);
     if (block == NULL && limit_is_short_of(size)) {
-        relief_give_back(heap);
+        (void)relief_give_back(heap);
         block = large_alloc(size, align, zero);
     }
     if (heap != NULL && block != NULL) {
@@ -171,7 +171,7 @@ static void *resize(struct heap *heap, struct large *block, size_t size)
 {
     void *p = large_resize(block, size);
     if (p == NULL && limit_is_short_of(size - block->bytes)) {
-        relief_give_back(heap);
+        (void)relief_give_back(heap);
         p = large_resize(block, size);
     }
     if (heap != NULL)
@@ -196,9 +196,8 @@ static const char *fault_of(uintptr_t tag)
 
 static void free_large(struct heap *heap, void *p)
 {
-    const struct large *block = arena_span(p); /* NULL, if another thread frees it now */
-    size_t bytes = block != NULL ? block->bytes : 0;
-    switch (large_free(p)) {
+    size_t bytes;
+    switch (large_free(p, &bytes)) {
     case LARGE_FINE:
         break;
     case LARGE_NOT_A_BLOCK:
@@ -352,15 +351,11 @@ size_t door_purge(bool also_cached)
         return 0;
     mail_post_all(heap);
     orphan_tidy();
-    if (also_cached) {
-        bytes = sleeper_empty_all(heap);
-        life_empty(heap);
+    if (also_cached)
+        bytes += sleeper_empty_all(heap);
+    bytes += relief_give_back(also_cached ? heap : NULL);
+    if (also_cached)
         bytes += shelf_purge_all(heap);
-    } else {
-        life_clean_all();
-    }
-    large_evict_before(UINT64_MAX);
-    bytes += span_purge_all();
     entry_leave(heap);
     return bytes;
 }

@@ -20,14 +20,10 @@ enum { LOOKS_PER_DELAY = 4 };
 
 static void grant(struct heap *heap)
 {
-    heap->freed = 0;
-    if (heap->view.budget >= 0)
-        return;
     heap->view.budget += heap->twin.budget; /* charged while the view was closed */
     heap->twin.budget = 0;
     int64_t interval = (int64_t)policy.heartbeat_bytes;
-    int64_t owed = heap->view.budget < 0 ? -heap->view.budget : 0;
-    int64_t more = (owed / interval + 1) * interval;
+    int64_t more = (-heap->view.budget / interval + 1) * interval;
     heap->view.budget += more;
     heap->granted += more;
 }
@@ -43,18 +39,13 @@ static void look_at_next_magazine(struct heap *heap)
     heap->shelf[class].touched = false;
 }
 
-static uint64_t time_before(uint64_t now, uint64_t ms)
-{
-    return now > ms ? now - ms : 0;
-}
-
 static void give_back_old(struct heap *heap)
 {
     uint64_t now = clock_now_ms();
     if (now - heap->aged_ms <= policy.purge_ms / LOOKS_PER_DELAY)
         return;
     heap->aged_ms = now;
-    large_evict_before(time_before(now, policy.bigcache_ms));
+    large_evict_old(now);
     span_purge_old(now);
     for (unsigned class = heap->holes_next; class < SIZE_CLASSES; class += LOOKS_PER_DELAY)
         shelf_purge_cool(heap, class);
@@ -63,7 +54,9 @@ static void give_back_old(struct heap *heap)
 
 void heartbeat(struct heap *heap)
 {
-    grant(heap);
+    heap->freed = 0;
+    if (heap->view.budget < 0)
+        grant(heap);
     mail_post_all(heap);
     orphan_tidy();
     if (mail_waits(heap))

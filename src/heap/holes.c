@@ -11,49 +11,37 @@ static size_t purge(struct heap *heap, struct slab *slab)
     return bytes;
 }
 
-/* A hole in a huge page would split it: not while the program runs. */
-static size_t look_at(struct heap *heap, struct slab *slab)
+static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)
 {
-    if (policy.huge == HUGE_ON)
-        return 0;
-    if (slab->heat == SLAB_COOL)
-        return purge(heap, slab);
-    if (slab->heat == SLAB_HOT)
+    if (slab->heat == SLAB_HOT && by_age) {
         slab->heat = SLAB_COOL;
-    return 0;
+        return 0;
+    }
+    return slab->heat != SLAB_COLD ? purge(heap, slab) : 0;
 }
 
-size_t shelf_purge_cool(struct heap *heap, unsigned class)
+static size_t look_at_class(struct heap *heap, unsigned class, bool by_age)
 {
     struct shelf *shelf = &heap->shelf[class];
-    size_t bytes = shelf->current != NULL ? look_at(heap, shelf->current) : 0;
+    size_t bytes = shelf->current != NULL ? look_at(heap, shelf->current, by_age) : 0;
     for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++)
-        for (struct list_node *node = shelf->partial[bucket].first; node != NULL; node = node->next)
-            bytes += look_at(heap, LIST_ENTRY(node, struct slab, link));
+        for (struct list_node *node = shelf->partial[bucket].first; node != NULL && !lock_is_wanted(&heap->lock);
+             node = node->next)
+            bytes += look_at(heap, LIST_ENTRY(node, struct slab, link), by_age);
     return bytes;
 }
 
-static size_t purge_list(struct heap *heap, struct list *list)
+/* A hole in a huge page would split it: not while the program runs. */
+size_t shelf_purge_cool(struct heap *heap, unsigned class)
 {
-    size_t bytes = 0;
-    for (struct list_node *node = list->first; node != NULL && !lock_is_wanted(&heap->lock); node = node->next) {
-        struct slab *slab = LIST_ENTRY(node, struct slab, link);
-        if (slab->heat != SLAB_COLD)
-            bytes += purge(heap, slab);
-    }
-    return bytes;
+    return policy.huge == HUGE_ON ? 0 : look_at_class(heap, class, true);
 }
 
 size_t shelf_purge_all(struct heap *heap)
 {
     size_t bytes = 0;
-    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        struct shelf *shelf = &heap->shelf[class];
-        if (shelf->current != NULL && shelf->current->heat != SLAB_COLD)
-            bytes += purge(heap, shelf->current);
-        for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++)
-            bytes += purge_list(heap, &shelf->partial[bucket]);
-    }
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        bytes += look_at_class(heap, class, false);
     return bytes;
 }
 

@@ -201,15 +201,19 @@ static void return_clean(struct heap *heap)
     lock_drop(&life_lock);
 }
 
+static void clean_and_return(struct heap *heap)
+{
+    life_empty(heap);
+    return_clean(heap);
+}
+
 void life_clean_one(void)
 {
     if (load_relaxed(&idle_count) == 0)
         return;
     struct heap *heap = idle_take_to_clean();
-    if (heap != NULL) {
-        life_empty(heap);
-        return_clean(heap);
-    }
+    if (heap != NULL)
+        clean_and_return(heap);
 }
 
 /* Takes this heap from the idle ones. */
@@ -225,10 +229,8 @@ static bool idle_take(struct heap *heap)
 
 void life_clean(struct heap *heap)
 {
-    if (!idle_take(heap))
-        return;
-    life_empty(heap);
-    return_clean(heap);
+    if (idle_take(heap))
+        clean_and_return(heap);
 }
 
 size_t life_purge(struct heap *heap)

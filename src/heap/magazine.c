@@ -270,7 +270,7 @@ void magazine_audit(struct heap *heap, unsigned class)
             continue; /* another heap's by now: audited there */
         enum slab_verdict verdict = slab_put(arena_span(*slot), *slot);
         if (verdict != SLAB_FINE)
-            report_pointer(verdict == SLAB_DOUBLE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, *slot);
+            report_refused(verdict, *slot);
     }
     for (void **slot = shelf->slots + 1; slot <= top; slot++)
         if (arena_tag(*slot) == ((uintptr_t)heap | class))

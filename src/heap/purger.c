@@ -9,6 +9,7 @@
 #include "heap/mail.h"
 #include "heap/orphan.h"
 #include "heap/shelf.h"
+#include "heap/sleeper.h"
 #include "heap/view.h"
 #include "large/bigcache.h"
 #include "large/large.h"
@@ -23,8 +24,6 @@ enum { VAIN_MOST = 12, VAIN_LEAST = 3, PERIOD_LEAST_MS = 100 };
 
 /* So many heaps are many. */
 enum { MANY_HEAPS = 64 };
-
-static uint32_t alarm_clock; /* nobody rings: the purger sleeps for its time */
 
 /* What could be given back when the purger last ended, and could not: it is started again when there is much more. */
 static size_t left_over;
@@ -50,25 +49,18 @@ static bool has_been_away(struct heap *heap)
     return away;
 }
 
-static size_t empty_sleeper(struct heap *heap)
+/* Has another look emptied it, and nothing come since? */
+static bool is_empty(struct heap *heap)
 {
-    bool emptied = load_relaxed(&heap->frozen) == FREEZE_HOLES;
-    if ((emptied && !mail_waits(heap)) || life_reclaim(heap) || !freeze_begin(heap))
-        return 0;
-    (void)freeze_empty(heap);
-    size_t bytes = shelf_purge_all(heap);
-    freeze_end(heap);
-    return bytes;
+    return load_relaxed(&heap->frozen) == FREEZE_HOLES && !mail_waits(heap);
 }
 
 static void look_at(struct purger_look *look, struct heap *heap)
 {
     if (!has_been_away(heap))
         look->active++;
-    else if (load_relaxed(&heap->tls) == NULL)
-        look->given_back += life_purge(heap);
-    else
-        look->given_back += empty_sleeper(heap);
+    else if (!is_empty(heap))
+        look->given_back += sleeper_empty(heap);
 }
 
 struct purger_look purger_look(void)
@@ -78,7 +70,7 @@ struct purger_look purger_look(void)
     orphan_tidy();
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         look_at(&look, heap);
-    large_evict_before(now > policy.bigcache_ms ? now - policy.bigcache_ms : 0);
+    large_evict_old(now);
     look.given_back += span_purge_old(now);
     return look;
 }
@@ -102,7 +94,7 @@ static void purger(void)
 {
     store_relaxed(&thread_view, STATIC_VIEW(dead));
     for (int vain = 0; vain < (waiting() > 0 ? VAIN_MOST : VAIN_LEAST); vain++) {
-        os_wait(&alarm_clock, 0, (uint32_t)max_size(policy.purge_ms, PERIOD_LEAST_MS));
+        os_sleep((uint32_t)max_size(policy.purge_ms, PERIOD_LEAST_MS));
         struct purger_look look = purger_look();
         if (!is_vain(&look))
             vain = 0;
@@ -110,21 +102,25 @@ static void purger(void)
     store_relaxed(&left_over, left());
 }
 
+static bool may_start(void)
+{
+    return policy.purger && !os_service_runs();
+}
+
 static void start(void)
 {
-    if (policy.purger && !os_service_runs())
-        (void)os_service_start(purger, "hakmem-purge", &thread_view);
+    (void)os_service_start(purger, "hakmem-purge", &thread_view);
 }
 
 void purger_consider(const struct heap *heap)
 {
-    if (could_give_back(heap) >= load_relaxed(&left_over) + MUCH)
+    if (may_start() && could_give_back(heap) >= load_relaxed(&left_over) + MUCH)
         start();
 }
 
 void purger_note_birth(const struct heap *heap)
 {
-    if (heap->number % MANY_HEAPS == MANY_HEAPS - 1)
+    if (heap->number % MANY_HEAPS == MANY_HEAPS - 1 && may_start())
         start();
 }
 

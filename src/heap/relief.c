@@ -9,13 +9,13 @@
 #include "os/os.h"
 #include "span/span.h"
 
-void relief_give_back(struct heap *own)
+size_t relief_give_back(struct heap *own)
 {
     if (own != NULL)
         life_empty(own);
     life_clean_all();
     large_evict_before(UINT64_MAX);
-    (void)span_purge_all();
+    return span_purge_all();
 }
 
 /* The bytes that have been requested, granted less budget, stay the same. An interrupted hot_malloc may be in the middle
@@ -36,7 +36,7 @@ bool relief_at_heartbeat(struct limit_notice *notice)
         limit_learn(os_memory_limit());
     if (!limit_begin_relief())
         return false;
-    relief_give_back(NULL);
+    (void)relief_give_back(NULL);
     /* Between the handlers of a fork this thread holds every lock, though it does not notice. */
     return !lock_passes() && limit_begin_notice(notice);
 }

@@ -15,8 +15,8 @@
 #include "span/limit.h"
 
 /* Gives back what nobody uses: the BigCache, what idle heaps cache, free units that hold pages; and, when a request has
- * been refused, what `own` caches, the caller's heap inside its door. NULL: none. No lock is held. */
-void relief_give_back(struct heap *own);
+ * been refused, what `own` caches, the caller's heap inside its door. NULL: none. No lock is held. Returns the bytes of the free units. */
+size_t relief_give_back(struct heap *own);
 
 /* Makes a heartbeat due at once. Owner inside its door. */
 void relief_hurry(struct heap *heap);

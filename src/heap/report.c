@@ -25,3 +25,8 @@ _Noreturn void report_pointer(const char *fault, const void *p)
         fail("%s of %p (large, thread %d)", fault, p, thread);
     fail("%s of %p (thread %d)", fault, p, thread);
 }
+
+_Noreturn void report_refused(enum slab_verdict verdict, const void *p)
+{
+    report_pointer(verdict == SLAB_DOUBLE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, p);
+}

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "slab/slab.h"
 
 #define FAULT_DOUBLE_FREE "double free"
 #define FAULT_INVALID_FREE "invalid free"
@@ -13,5 +14,8 @@
 
 /* Ends the process. What the tag map knows of `p`, any value, is added. */
 _Noreturn COLD void report_pointer(const char *fault, const void *p);
+
+/* The same for a pointer that its slab refused to take back: `verdict` is not SLAB_FINE. */
+_Noreturn COLD void report_refused(enum slab_verdict verdict, const void *p);
 
 #endif

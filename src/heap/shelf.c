@@ -145,7 +145,7 @@ unsigned shelf_put_run(struct heap *heap, void **blocks, unsigned count)
     do {
         enum slab_verdict verdict = slab_put(slab, blocks[done]);
         if (UNLIKELY(verdict != SLAB_FINE))
-            report_pointer(verdict == SLAB_DOUBLE_FREE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE, blocks[done]);
+            report_refused(verdict, blocks[done]);
         done++;
     } while (done < count && (size_t)((char *)blocks[done] - slab->base) < bytes);
     ASSERT(shelf->blocks_out >= done);

@@ -33,13 +33,13 @@ void sleeper_look(struct heap *own)
         sleeper_collect(heap);
 }
 
-static size_t empty(struct heap *heap)
+size_t sleeper_empty(struct heap *heap)
 {
     if (load_relaxed(&heap->tls) == NULL || life_reclaim(heap))
         return life_purge(heap);
     if (!freeze_begin(heap))
         return 0;
-    freeze_empty(heap);
+    (void)freeze_empty(heap);
     size_t bytes = shelf_purge_all(heap);
     freeze_end(heap);
     return bytes;
@@ -50,6 +50,6 @@ size_t sleeper_empty_all(const struct heap *own)
     size_t bytes = 0;
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         if (heap != own)
-            bytes += empty(heap);
+            bytes += sleeper_empty(heap);
     return bytes;
 }

@@ -14,8 +14,11 @@ void sleeper_collect(struct heap *heap);
 /* Looks at the mail of one other heap, the next each time. */
 void sleeper_look(struct heap *own);
 
-/* Empties the heaps of all other threads that are not inside their doors, and takes those of threads that have gone. Gives
- * back the holes in their slabs, and those of idle heaps. Returns the bytes of the holes. */
+/* Empties a heap that is idle, or whose thread is not inside its door, and gives back the holes in its slabs. Takes it
+ * from a thread that has gone. Returns the bytes of the holes. */
+size_t sleeper_empty(struct heap *heap);
+
+/* The same for all heaps but this one. */
 size_t sleeper_empty_all(const struct heap *own);
 
 #endif

@@ -23,7 +23,7 @@ FRAGILE void view_close(struct view *view)
 
 static void make_double(struct view *view, enum view_kind kind)
 {
-    view->budget = SPENT;
+    store_relaxed(&view->budget, (int64_t)SPENT);
     store_release(&view->kind, kind);
 }
 

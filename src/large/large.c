@@ -74,6 +74,11 @@ void large_evict_before(uint64_t before_ms)
         release(old);
 }
 
+void large_evict_old(uint64_t now_ms)
+{
+    large_evict_before(now_ms > policy.bigcache_ms ? now_ms - policy.bigcache_ms : 0);
+}
+
 /* Gives back the oldest kept blocks, of as many units in sum as a request needs that none of them could serve: it takes
  * their pages, or others that are warm, where it would have grown the process. */
 static void make_room(size_t units)
@@ -150,7 +155,7 @@ struct large *large_find(const void *p)
     return block->base == p ? block : NULL;
 }
 
-enum large_verdict large_free(void *p)
+enum large_verdict large_free(void *p, size_t *bytes)
 {
     struct large *block = arena_span(p);
     if (((uintptr_t)p & (UNIT_SIZE - 1)) != 0)
@@ -160,6 +165,7 @@ enum large_verdict large_free(void *p)
                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return LARGE_DOUBLE_FREE;
     ASSERT(block->base == p);
+    *bytes = block->bytes;
     sub_relaxed(&live_blocks, (size_t)1);
     sub_relaxed(&live_bytes, block->bytes);
     if (!bigcache_put(block))

@@ -30,8 +30,8 @@ enum large_verdict { LARGE_FINE, LARGE_NOT_A_BLOCK, LARGE_DOUBLE_FREE };
  * to a unit. *zero says whether it reads as zero. NULL: out of memory. */
 void *large_alloc(size_t size, size_t align, bool *zero);
 
-/* Frees the block at p, whose unit is tagged as large. */
-enum large_verdict large_free(void *p);
+/* Frees the block at p, whose unit is tagged as large, of *bytes that the user could use. */
+enum large_verdict large_free(void *p, size_t *bytes);
 
 /* The record of the live block at p, or NULL if none starts there. */
 struct large *large_find(const void *p);
@@ -43,6 +43,9 @@ void *large_resize(struct large *block, size_t size);
 /* Gives back the units of blocks that the BigCache has kept since before `before_ms` (UINT64_MAX: all), or
  * that exceed its budget. */
 void large_evict_before(uint64_t before_ms);
+
+/* Gives back those that were kept for as long as policy says. `now_ms` is a time of clock_now_ms. */
+void large_evict_old(uint64_t now_ms);
 
 struct large_stats {
     size_t live_blocks;

@@ -21,8 +21,6 @@
 enum {
     MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
     MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
-    FUTEX_WAIT_PRIVATE = 0 | 128,
-    FUTEX_WAKE_PRIVATE = 1 | 128,
     FUTEX_CMP_REQUEUE_PRIVATE = 4 | 128,
     FUTEX_WAKE_OP_PRIVATE = 5 | 128,
 };
@@ -218,13 +216,8 @@ bool os_thread_is_gone(int thread)
     return kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), thread, 0, 0, 0) == -ESRCH;
 }
 
-void os_wait(const uint32_t *word, uint32_t value, uint32_t ms)
+void os_sleep(uint32_t ms)
 {
-    const struct timespec most = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)value, (long)&most, 0);
-}
-
-void os_wake(const uint32_t *word)
-{
-    (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT_MAX, 0, 0);
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    (void)kernel(SYS_nanosleep, (long)&time, 0, 0, 0, 0);
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
+
 /* Bytes in a page; 4 to 64 KiB. */
 size_t os_page_size(void);
 
@@ -25,6 +27,10 @@ bool os_commit(void *at, size_t bytes);
 
 /* Gives the content of usable pages back; they stay usable and read as zero. False: still as before. */
 bool os_purge(void *at, size_t bytes);
+
+/* The same for each run of ones in `pieces`, where bit i is the piece of 1 << shift bytes at base + (i << shift). Returns
+ * those that were given back. */
+bits128 os_purge_pieces(char *base, bits128 pieces, unsigned shift);
 
 /* Puts fresh usable pages, which read as zero, in place of whatever of ours is mapped there. False: the
  * old mapping is still there. */
@@ -104,10 +110,7 @@ bool os_service_runs(void);
 /* In a fork's child, where there is none: one may be started again. */
 void os_service_forget(void);
 
-/* Sleeps while *word is `value`, for at most `ms`. May return sooner. */
-void os_wait(const uint32_t *word, uint32_t value, uint32_t ms);
-
-/* Wakes all who sleep there; whoever changes the word does so first. */
-void os_wake(const uint32_t *word);
+/* Sleeps for `ms`; less if a signal comes. */
+void os_sleep(uint32_t ms);
 
 #endif

@@ -33,18 +33,9 @@ size_t slab_purge_holes(struct slab *slab)
     unsigned page_shift = log2_floor(os_page_size());
     uint32_t all = mask32((unsigned)((slab->units * UNIT_SIZE) >> page_shift));
     uint32_t holes = all & ~pages_in_use(slab, page_shift) & ~slab->purged;
-    size_t bytes = 0;
-    while (holes != 0) {
-        unsigned first;
-        unsigned pages = lowest_run128(holes, &first);
-        uint32_t run = mask32(pages) << first;
-        if (os_purge(slab->base + ((size_t)first << page_shift), (size_t)pages << page_shift)) {
-            slab->purged |= run;
-            bytes += (size_t)pages << page_shift;
-        }
-        holes &= ~run;
-    }
-    return bytes;
+    uint32_t purged = (uint32_t)os_purge_pieces(slab->base, holes, page_shift);
+    slab->purged |= purged;
+    return (size_t)count_ones64(purged) << page_shift;
 }
 
 size_t slab_purged_bytes(const struct slab *slab)

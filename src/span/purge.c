@@ -37,17 +37,7 @@ void purge_note_taken(const struct superslab *s, bits128 units)
  * that were. The span lock is not held: madvise is slow. */
 static bits128 purge_units(const struct superslab *s, bits128 mask)
 {
-    bits128 done = 0;
-    char *base = superslab_base(superslab_index(s));
-    for (bits128 left = mask; left != 0;) {
-        unsigned first;
-        unsigned units = lowest_run128(left, &first);
-        bits128 run = superslab_run_mask(first, units);
-        left &= ~run;
-        if (os_purge(base + ((size_t)first << UNIT_SHIFT), (size_t)units << UNIT_SHIFT))
-            done |= run;
-    }
-    return done;
+    return os_purge_pieces(superslab_base(superslab_index(s)), mask, UNIT_SHIFT);
 }
 
 /* A huge page holds units that were never written, too. */

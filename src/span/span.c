@@ -17,18 +17,22 @@ static size_t new_bytes(const struct superslab *s, unsigned first, size_t units)
     return (size_t)count_ones128(superslab_run_mask(first, units) & ~s->dirty) << UNIT_SHIFT;
 }
 
-static bool may_charge(size_t bytes)
+/* False: that would be beyond the hard limit. */
+static bool charge(size_t bytes)
 {
-    return limit_allows(limit_charged() + bytes);
+    if (!limit_allows(limit_charged() + bytes))
+        return false;
+    limit_charge(bytes);
+    return true;
 }
 
+/* Its bytes are charged. */
 static void *use_run(struct superslab *s, unsigned first, size_t units, bool *zero)
 {
     bits128 mask = superslab_run_mask(first, units);
     ASSERT((s->used & mask) == 0);
     purge_note_taken(s, mask);
     superslab_set_used(s, s->used | mask);
-    limit_charge(new_bytes(s, first, units));
     *zero = *zero && (s->dirty & mask) == 0;
     totals.used_bytes += units << UNIT_SHIFT;
     return superslab_base(superslab_index(s)) + ((size_t)first << UNIT_SHIFT);
@@ -83,7 +87,7 @@ static void *take_short(unsigned units, unsigned align, bool *zero)
         if (!commit_run(index, 1))
             return NULL;
     }
-    return may_charge(new_bytes(s, first, units)) ? use_run(s, first, units, zero) : NULL;
+    return charge(new_bytes(s, first, units)) ? use_run(s, first, units, zero) : NULL;
 }
 
 static size_t new_bytes_of_long(size_t index, size_t units)
@@ -103,7 +107,7 @@ static void *take_long(size_t units, size_t align, bool *zero)
     size_t index = find_or_reserve_run(count, max_size(1, align / SUPERSLAB_UNITS));
     if (index == SIZE_MAX)
         return NULL;
-    if (!commit_run(index, count) || !may_charge(new_bytes_of_long(index, units)))
+    if (!commit_run(index, count) || !charge(new_bytes_of_long(index, units)))
         return NULL;
     for (size_t i = index; i < index + count; i++) {
         size_t here = min_size(units, SUPERSLAB_UNITS);
@@ -169,7 +173,7 @@ bool span_extend(void *end, size_t units, bool *zero)
         size_t here;
         struct superslab *s = first_part(end, units, &first, &here);
         if (here == units && s->reserved && (s->used & superslab_run_mask(first, units)) == 0 &&
-            commit_run(superslab_index(s), 1) && may_charge(new_bytes(s, first, units))) {
+            commit_run(superslab_index(s), 1) && charge(new_bytes(s, first, units))) {
             use_run(s, first, units, zero);
             taken = true;
         }
@@ -191,7 +195,7 @@ void span_stats(struct span_stats *stats)
 {
     lock_take(&span_lock);
     *stats = totals;
-    stats->dirty_bytes = superslab_dirty_units() << UNIT_SHIFT;
+    stats->dirty_bytes = span_dirty_bytes();
     lock_drop(&span_lock);
 }
 

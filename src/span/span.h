@@ -2,9 +2,9 @@
  * Spans: runs of units, cut from superslabs. A run of up to 128 units is taken from one superslab; a longer
  * one starts on a superslab and covers neighbours whole, up to the last. Either may be extended.
  *
- * Placement prefers units that were written before, which have their pages; then the fullest superslab that has
- * room, so that others become empty. Freed units keep
- * their pages until span_purge_* gives them back: what is in purge.c, when in decay.h.
+ * Placement prefers units that were written before, which have their pages; then full superslabs, so that others become
+ * empty; then the tightest hole. Freed units keep their pages until span_purge_* gives them back: what is in purge.c, when
+ * in decay.h.
  *
  * Any thread; every function takes the span lock, and no function is called with it held. Tags and spans
  * of the arena are the caller's to write.

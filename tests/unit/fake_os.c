@@ -145,7 +145,7 @@ bool __real_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 bool __real_os_thread_is_gone(int thread);
 uint64_t __real_os_random(void);
 size_t __real_os_address_limit(void);
-void __real_os_wait(const uint32_t *word, uint32_t value, uint32_t ms);
+void __real_os_sleep(uint32_t ms);
 uint64_t __real_clock_now_ms(void);
 
 size_t __wrap_os_page_size(void);
@@ -167,7 +167,7 @@ size_t __wrap_os_memory_limit(void);
 bool __wrap_os_service_start(void (*body)(void), const char *name, const void *local);
 bool __wrap_os_service_runs(void);
 void __wrap_os_service_forget(void);
-void __wrap_os_wait(const uint32_t *word, uint32_t value, uint32_t ms);
+void __wrap_os_sleep(uint32_t ms);
 uint64_t __wrap_clock_now_ms(void);
 
 static size_t page_size; /* that the environment wants; 0: the system's */
@@ -355,10 +355,10 @@ void __wrap_os_service_forget(void)
     service.runs = false;
 }
 
-void __wrap_os_wait(const uint32_t *word, uint32_t value, uint32_t ms)
+void __wrap_os_sleep(uint32_t ms)
 {
-    if (!refuses(FAKE_WAIT))
-        __real_os_wait(word, value, ms);
+    if (!refuses(FAKE_SLEEP))
+        __real_os_sleep(ms);
 }
 
 uint64_t __wrap_clock_now_ms(void)

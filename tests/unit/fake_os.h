@@ -33,7 +33,7 @@ enum fake_calls {
     FAKE_HOLDS = 1 << 11,
     FAKE_SET_BIT = 1 << 12, /* os_set_bit: the word has gone */
     FAKE_SERVICE = 1 << 13, /* os_service_start */
-    FAKE_WAIT = 1 << 14,    /* os_wait: returns at once */
+    FAKE_SLEEP = 1 << 14,   /* os_sleep: returns at once */
     FAKE_ALL = (1 << 15) - 1,
 };
 

@@ -93,7 +93,9 @@ static void model_resize(struct block *block)
 static void model_free(struct block *block)
 {
     check_words(block->at, block->bytes, block->mark);
-    CHECK(large_free(block->at) == LARGE_FINE);
+    size_t usable = large_find(block->at)->bytes;
+    size_t bytes;
+    CHECK(large_free(block->at, &bytes) == LARGE_FINE && bytes == usable);
     CHECK(large_find(block->at) == NULL);
     block->at = NULL;
 }
@@ -182,14 +184,14 @@ static void faults_get_verdicts(void)
 {
     large_init();
     char *at = large_take(MIB);
-    CHECK(large_free(at + 8) == LARGE_NOT_A_BLOCK);
-    CHECK(large_free(at + UNIT_SIZE - 8) == LARGE_NOT_A_BLOCK);
+    CHECK(large_try_give(at + 8) == LARGE_NOT_A_BLOCK);
+    CHECK(large_try_give(at + UNIT_SIZE - 8) == LARGE_NOT_A_BLOCK);
     CHECK(large_find(at + 8) == NULL);
     CHECK(large_find(at + UNIT_SIZE) == NULL);
     CHECK(arena_tag(at + UNIT_SIZE) == TAG_NONE);
-    CHECK(large_free(at) == LARGE_FINE);
+    CHECK(large_try_give(at) == LARGE_FINE);
     CHECK(arena_tag(at) == TAG_LARGE_KEPT);
-    CHECK(large_free(at) == LARGE_DOUBLE_FREE);
+    CHECK(large_try_give(at) == LARGE_DOUBLE_FREE);
     CHECK(large_find(at) == NULL);
 }
 

@@ -21,9 +21,15 @@ static inline char *large_take(size_t bytes)
     return at;
 }
 
+static inline enum large_verdict large_try_give(char *at)
+{
+    size_t bytes;
+    return large_free(at, &bytes);
+}
+
 static inline void large_give(char *at)
 {
-    CHECK(large_free(at) == LARGE_FINE);
+    CHECK(large_try_give(at) == LARGE_FINE);
 }
 
 #endif

@@ -239,39 +239,14 @@ static void random_numbers_differ(void)
     CHECK(!os_is_secure());
 }
 
-static void waits_end(void)
+static void sleeps_for_its_time(void)
 {
-    uint32_t word = 1;
     errno = 66;
     uint64_t before = process_now_ms();
-    os_wait(&word, 0, LONG_MS);
-    os_wake(&word);
-    CHECK(process_now_ms() - before < LONG_MS / 10);
-    before = process_now_ms();
-    os_wait(&word, 1, 1100);
+    os_sleep(1100);
     uint64_t took = process_now_ms() - before;
-    CHECK(took >= 1099 && took < LONG_MS / 10);
+    CHECK(took >= 1099 && took < LONG_MS);
     CHECK(errno == 66);
-}
-
-static void *sleep_until_set(void *word)
-{
-    while (load_acquire((uint32_t *)word) == 0)
-        os_wait(word, 0, LONG_MS);
-    return NULL;
-}
-
-static void all_sleepers_are_woken(void)
-{
-    pthread_t threads[4];
-    uint32_t word = 0;
-    for (int i = 0; i < 4; i++)
-        CHECK(pthread_create(&threads[i], NULL, sleep_until_set, &word) == 0);
-    usleep(20000); /* they sleep by now */
-    store_release(&word, 1u);
-    os_wake(&word);
-    for (int i = 0; i < 4; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
 int main(void)
@@ -292,8 +267,7 @@ int main(void)
         UNIT_TEST(errno_is_kept),
         UNIT_TEST(threads_have_numbers),
         UNIT_TEST(random_numbers_differ),
-        UNIT_TEST(waits_end),
-        UNIT_TEST(all_sleepers_are_woken),
+        UNIT_TEST(sleeps_for_its_time),
     };
     return cmocka_run_group_tests_name("os", tests, NULL, NULL);
 }

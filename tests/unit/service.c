@@ -41,7 +41,7 @@ void service_sleep(void)
     service.id = os_thread_id();
     service_count_round();
     while (load_acquire(&service.gate) == 0)
-        os_wait(&service.gate, 0, SERVICE_LONG_MS);
+        os_sleep(1);
 }
 
 void service_start_sleeper(void)
@@ -54,7 +54,6 @@ void service_start_sleeper(void)
 void service_open_gate(void)
 {
     store_release(&service.gate, 1u);
-    os_wake(&service.gate);
     service_wait_for_end();
     store_relaxed(&service.gate, 0u);
 }

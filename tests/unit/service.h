@@ -17,7 +17,7 @@
 /* Is the service thread one of libc's? */
 #define SERVICE_IS_LIBCS (HAK_SANITIZED || HAK_TEST_FAKE_SERVICE)
 
-enum { SERVICE_ROUNDS = 500, SERVICE_LONG_MS = 1000 * 1000 };
+enum { SERVICE_ROUNDS = 500 };
 
 extern struct service {
     uint32_t gate;   /* 0: shut */

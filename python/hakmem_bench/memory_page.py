@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hakmem_bench import curve_chart, memory
 from hakmem_bench import figures as fig
 from hakmem_bench.figures import MEMORY, TIME, VALUES, Figures
@@ -26,8 +28,8 @@ def memory_page(result: Result, notes: dict[str, str]) -> str:
     parts = [
         _head(figures),
         idle_section(figures, notes),
-        _oscillate(figures),
-        _vm(figures),
+        _section(figures, "Memory that goes up and down", memory.OSCILLATE, _oscillate),
+        _section(figures, "The VM scenario: large blocks that come and go", memory.VM, _vm),
         _suite(figures, notes),
         _huge_pages(figures),
     ]
@@ -62,25 +64,24 @@ def _best(figures: Figures, test: TestResult, value: str) -> str:
     return f"{what} against the best peer, {found[0]}: {ratio_text(found[1])}." if found else f"{what}: no ratio."
 
 
-def _oscillate(figures: Figures) -> str:
-    head = "## Memory that goes up and down\n\n"
-    test = figures.test(memory.OSCILLATE)
-    if test is None:
-        return head + _lacking(figures, memory.OSCILLATE)
+def _section(figures: Figures, title: str, name: str, told: Callable[[Figures, TestResult], list[str]]) -> str:
+    """What is `told` of the test, or why there is none."""
+    test = figures.test(name)
+    return "\n\n".join([f"## {title}", *(told(figures, test) if test else [_lacking(figures, name)])])
 
+
+def _oscillate(figures: Figures, test: TestResult) -> list[str]:
     def cells(allocator: str) -> list[str]:
         costs = [value_and_ratio(figures, test, allocator, value) for value in (TIME, MEMORY)]
         return [_faults(test, allocator), *costs]
 
     headings = ["page faults a round", "time of a block's life", "peak"]
-    return head + "\n\n".join(
-        [
-            f"{cell(test.what)}. Who gives back at once what is wanted again in a moment pays in page faults, and so "
-            "in time; who keeps too much has the larger peak.",
-            " ".join([_most_faults(figures, test), *(_best(figures, test, value) for value in (TIME, MEMORY))]),
-            allocator_table(figures, test, headings, cells),
-        ]
-    )
+    return [
+        f"{cell(test.what)}. Who gives back at once what is wanted again in a moment pays in page faults, and so in "
+        "time; who keeps too much has the larger peak.",
+        " ".join([_most_faults(figures, test), *(_best(figures, test, value) for value in (TIME, MEMORY))]),
+        allocator_table(figures, test, headings, cells),
+    ]
 
 
 def _faults(test: TestResult, allocator: str) -> str:
@@ -109,22 +110,15 @@ def _most_faults(figures: Figures, test: TestResult) -> str:
     return "Page faults a round: " + ", ".join(f"{name} {_count(faults[name])}" for name in told) + "."
 
 
-def _vm(figures: Figures) -> str:
-    head = "## The VM scenario: large blocks that come and go\n\n"
-    test = figures.test(memory.VM)
-    if test is None:
-        return head + _lacking(figures, memory.VM)
-
+def _vm(figures: Figures, test: TestResult) -> list[str]:
     def cells(allocator: str) -> list[str]:
         return [value_and_ratio(figures, test, allocator, value) for value in (TIME, MEMORY)]
 
-    return head + "\n\n".join(
-        [
-            f"{cell(test.what)}. Who gives each block back at once asks the kernel for its pages anew in each round.",
-            " ".join(_best(figures, test, value) for value in (TIME, MEMORY)),
-            allocator_table(figures, test, ["time of a round", "peak"], cells),
-        ]
-    )
+    return [
+        f"{cell(test.what)}. Who gives each block back at once asks the kernel for its pages anew in each round.",
+        " ".join(_best(figures, test, value) for value in (TIME, MEMORY)),
+        allocator_table(figures, test, ["time of a round", "peak"], cells),
+    ]
 
 
 def _suite(figures: Figures, notes: dict[str, str]) -> str:

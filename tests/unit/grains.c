@@ -61,6 +61,11 @@ void grains_abandon(size_t grains)
     taken_count -= grains;
 }
 
+size_t grains_as_limit(size_t grains)
+{
+    return grains * grain_bytes + meta_committed();
+}
+
 size_t grain_of(const char *at)
 {
     return arena_unit(at) / units_in_grain;

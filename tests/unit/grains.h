@@ -29,6 +29,9 @@ char *grains_take_any(size_t grains);
 /* span_abandon, of grains that are marked as taken: they stay marked, so that nobody may get them, but do not count. */
 void grains_abandon(size_t grains);
 
+/* The limit that is reached with so many grains and the metadata of now. */
+size_t grains_as_limit(size_t grains);
+
 /* Index of the grain at `at`, counted from the range's base. */
 size_t grain_of(const char *at);
 

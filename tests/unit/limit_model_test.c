@@ -4,7 +4,6 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "api/stats.h"
@@ -13,13 +12,12 @@
 #include "scale.h"
 #include "span/limit.h"
 
-enum { THREADS = 4, ROUNDS = 8 };
+enum { ROUNDS = 8 };
 
 /* Metadata is granted always, in chunks of at most so much. */
 #define META_CHUNK ((size_t)4 << 20)
 
-static struct load loads[THREADS];
-static pthread_barrier_t round_ends;
+static struct load loads[LOAD_THREADS];
 static size_t soft, hard; /* bytes, in the even rounds */
 static atomic_size_t calls;
 static atomic_int callers;
@@ -40,7 +38,7 @@ static void play(struct load *load, bool leads)
         bool limited = round % 2 == 0;
         if (leads)
             CHECK(hak_set_limit(limited ? soft : 0, limited ? hard : 0) == 0);
-        pthread_barrier_wait(&round_ends);
+        load_meet();
         size_t before = load->refused;
         for (int part = 0; part < 10; part++) {
             load_run(load, scaled_work(800), 12 << 20);
@@ -48,35 +46,19 @@ static void play(struct load *load, bool leads)
                 (void)hak_malloc_trim(0);
             CHECK(round > 0 || hard == 0 || limit_held() <= hard + META_CHUNK);
         }
-        pthread_barrier_wait(&round_ends);
+        load_meet();
         load_check(load);
         CHECK(limited || load->refused == before);
-        pthread_barrier_wait(&round_ends);
+        load_meet();
     }
-}
-
-static void *player(void *argument)
-{
-    play(argument, false);
-    load_drain(argument);
-    return NULL;
 }
 
 static void run(void)
 {
-    pthread_t threads[THREADS];
-    CHECK(pthread_barrier_init(&round_ends, NULL, THREADS) == 0);
     hak_set_limit_callback(drop_nothing, NULL);
-    for (size_t i = 0; i < THREADS; i++)
-        loads[i].random = i + 1;
-    for (size_t i = 1; i < THREADS; i++)
-        CHECK(pthread_create(&threads[i], NULL, player, &loads[i]) == 0);
-    play(&loads[0], true);
-    load_drain(&loads[0]);
-    for (size_t i = 1; i < THREADS; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
+    load_play(loads, play);
     size_t refused = 0;
-    for (size_t i = 0; i < THREADS; i++)
+    for (size_t i = 0; i < LOAD_THREADS; i++)
         refused += loads[i].refused;
     CHECK((refused > 0) == (hard != 0));
     hak_malloc_trim(0);

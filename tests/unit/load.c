@@ -5,6 +5,7 @@
 #include "random.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,4 +174,37 @@ void load_drain(struct load *load)
         release(load, &load->blocks[i]);
     }
     CHECK(load->live_bytes == 0);
+}
+
+static pthread_barrier_t meeting;
+static void (*playing)(struct load *load, bool leads);
+
+static void *player(void *load)
+{
+    playing(load, false);
+    load_drain(load);
+    return NULL;
+}
+
+void load_play(struct load loads[LOAD_THREADS], void (*play)(struct load *load, bool leads))
+{
+    pthread_t threads[LOAD_THREADS];
+    playing = play;
+    CHECK(pthread_barrier_init(&meeting, NULL, LOAD_THREADS) == 0);
+    for (size_t i = 0; i < LOAD_THREADS; i++) {
+        loads[i].random = i + 1;
+    }
+    for (size_t i = 1; i < LOAD_THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, player, &loads[i]) == 0);
+    }
+    play(&loads[0], true);
+    load_drain(&loads[0]);
+    for (size_t i = 1; i < LOAD_THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
+void load_meet(void)
+{
+    pthread_barrier_wait(&meeting);
 }

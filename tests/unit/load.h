@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LOAD_BLOCKS = 20000 };
+enum { LOAD_BLOCKS = 20000, LOAD_THREADS = 4 };
 
 struct load_block {
     unsigned char *at; /* NULL: no block */
@@ -37,5 +37,12 @@ void load_check(const struct load *load);
 
 /* Verifies and frees every block. */
 void load_drain(struct load *load);
+
+/* Runs `play` with each load on a thread of its own, the first on the caller's, which leads; drains the loads, and
+ * returns when the other threads have ended. Once a process. */
+void load_play(struct load loads[LOAD_THREADS], void (*play)(struct load *load, bool leads));
+
+/* Within `play`: waits until all its threads are here. */
+void load_meet(void);
 
 #endif

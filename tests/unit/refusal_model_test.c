@@ -5,7 +5,6 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 #include "api/stats.h"
@@ -17,10 +16,9 @@
 #include "scale.h"
 
 /* Under ThreadSanitizer, which is slow, a part of the plans will do. */
-enum { THREADS = 4, ROUNDS = 6, FEWER = HAK_TSAN };
+enum { ROUNDS = 6, FEWER = HAK_TSAN };
 
-static struct load loads[THREADS];
-static pthread_barrier_t round_ends;
+static struct load loads[LOAD_THREADS];
 
 struct plan {
     unsigned calls;
@@ -53,47 +51,30 @@ static void play(struct load *load, bool leads)
     for (size_t round = 0; round < ROUNDS; round++) {
         if (leads && round % 2 == 0)
             begin_refusing(round);
-        pthread_barrier_wait(&round_ends);
+        load_meet();
         size_t before = load->refused;
         load_run(load, scaled_work(4000), 48 << 20);
         if (leads && round % 2 == 0)
             hak_malloc_trim(0);
-        pthread_barrier_wait(&round_ends);
+        load_meet();
         load_check(load);
         if (leads)
             end_refusing();
         if (round % 2 == 1)
             CHECK(load->refused == before);
-        pthread_barrier_wait(&round_ends);
+        load_meet();
     }
-}
-
-static void *player(void *argument)
-{
-    struct load *load = argument;
-    play(load, false);
-    load_drain(load);
-    return NULL;
 }
 
 static void scenario(uintptr_t chosen)
 {
     plan = (const struct plan *)chosen;
-    pthread_t threads[THREADS];
-    CHECK(pthread_barrier_init(&round_ends, NULL, THREADS) == 0);
-    for (size_t i = 0; i < THREADS; i++)
-        loads[i].random = i + 1;
-    for (size_t i = 1; i < THREADS; i++)
-        CHECK(pthread_create(&threads[i], NULL, player, &loads[i]) == 0);
-    play(&loads[0], true);
-    load_drain(&loads[0]);
-    for (size_t i = 1; i < THREADS; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
+    load_play(loads, play);
     hak_malloc_trim(0);
     struct memory_stats stats;
     stats_read(&stats);
     CHECK(stats.large_blocks == 0);
-    for (size_t i = 0; i < THREADS; i++) {
+    for (size_t i = 0; i < LOAD_THREADS; i++) {
         loads[0].refused = 0;
         load_run(&loads[0], 5000, 48 << 20);
         CHECK(loads[0].refused == 0);

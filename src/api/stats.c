@@ -1,5 +1,7 @@
 #include "api/stats.h"
 
+#include <string.h>
+
 #include "arena/arena.h"
 #include "arena/meta.h"
 #include "heap/life.h"
@@ -21,6 +23,8 @@ static void add_heap(struct memory_stats *stats, const struct heap *heap)
         stats->small_bytes += live * size;
         stats->cached_bytes += cached * size;
     }
+    stats->hole_bytes += load_relaxed(&heap->hole_bytes);
+    stats->from_stock += load_relaxed(&heap->from_stock);
 }
 
 void stats_read(struct memory_stats *stats)
@@ -30,6 +34,7 @@ void stats_read(struct memory_stats *stats)
         return;
     struct span_stats span;
     struct large_stats large;
+    struct bigcache_counts kept = bigcache_counts();
     span_stats(&span);
     large_stats(&large);
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
@@ -41,4 +46,8 @@ void stats_read(struct memory_stats *stats)
     stats->bigcache_bytes = bigcache_bytes();
     stats->dirty_bytes = span.dirty_bytes;
     stats->held_bytes = limit_held();
+    stats->from_bigcache = kept.served;
+    stats->bigcache_waits = kept.waits;
+    memcpy(stats->from_span, span.served, sizeof span.served);
+    stats->span_waits = span.waits;
 }

@@ -3,6 +3,9 @@
 #define HAK_API_STATS_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+#include "span/span.h"
 
 struct memory_stats {
     size_t reserved_bytes;  /* address space of the heap */
@@ -15,6 +18,14 @@ struct memory_stats {
     size_t bigcache_bytes;  /* freed large blocks that are kept */
     size_t dirty_bytes;     /* free units that may hold pages */
     size_t held_bytes;      /* what counts for the limits (span/limit.h) */
+    size_t hole_bytes;      /* of it, given back within slabs */
+
+    /* Requests for units, by what served them. */
+    uint64_t from_stock;    /* units that a heap has by it */
+    uint64_t from_bigcache; /* a freed large block that was kept */
+    uint64_t from_span[SPAN_STAGES];
+    uint64_t span_waits;    /* how often a thread had to wait for the span lock */
+    uint64_t bigcache_waits; /* the same for the BigCache's */
 };
 
 void stats_read(struct memory_stats *stats);

@@ -61,7 +61,7 @@ static bool replace(uintptr_t *word, uintptr_t expected, uintptr_t wanted)
 }
 
 /* Who has waited does not know whether others still do, and takes the lock as one that is waited for. */
-static COLD void wait_and_take(struct lock *lock)
+static void wait_for(struct lock *lock)
 {
     for (int spin = 0; spin < SPINS; spin++) {
         pause_briefly();
@@ -73,6 +73,12 @@ static COLD void wait_and_take(struct lock *lock)
         if (seen != FREE && ((seen & WAITERS) != 0 || replace(&lock->word, seen, seen | WAITERS)))
             sleep_while(&lock->word, seen | WAITERS);
     }
+}
+
+static COLD void wait_and_take(struct lock *lock)
+{
+    wait_for(lock);
+    store_relaxed(&lock->waits, lock->waits + 1);
 }
 
 void lock_take_sibling(struct lock *lock)

@@ -21,6 +21,7 @@ enum lock_rank {
 struct lock {
     uintptr_t word; /* 0: free; else the holder's pthread_self(), which is even, + 1 if somebody may wait */
     uint32_t rank;
+    uint32_t waits; /* how often somebody had to wait for it; whoever has it counts */
 };
 
 #define LOCK_INITIALIZER(r) {.rank = (r)}

@@ -16,19 +16,37 @@
 
 /* In rank order; the locks of all heaps come between the two. */
 static struct lock *const before_heaps[] = {&init_lock, &orphan_lock, &life_lock};
-static struct lock *const after_heaps[] = {&letters_lock, &bigcache_lock, &span_lock, &meta_lock};
 
-enum { BEFORE = sizeof before_heaps / sizeof before_heaps[0], AFTER = sizeof after_heaps / sizeof after_heaps[0] };
+enum { BEFORE = sizeof before_heaps / sizeof before_heaps[0] };
+
+static bool after_heaps_is_mine(void)
+{
+    return lock_is_mine(&letters_lock) || bigcache_lock_is_mine() || lock_is_mine(&span_lock) || lock_is_mine(&meta_lock);
+}
+
+static void take_after_heaps(void)
+{
+    lock_take(&letters_lock);
+    bigcache_lock_all();
+    lock_take(&span_lock);
+    lock_take(&meta_lock);
+}
+
+static void drop_after_heaps(void)
+{
+    lock_drop(&meta_lock);
+    lock_drop(&span_lock);
+    bigcache_unlock_all();
+    lock_drop(&letters_lock);
+}
 
 bool fork_holds_any_lock(void)
 {
     if (lock_passes())
         return false;
-    bool mine = false;
+    bool mine = after_heaps_is_mine();
     for (int i = 0; i < BEFORE; i++)
         mine |= lock_is_mine(before_heaps[i]);
-    for (int i = 0; i < AFTER; i++)
-        mine |= lock_is_mine(after_heaps[i]);
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         mine |= lock_is_mine(&heap->lock);
     return mine;
@@ -80,16 +98,9 @@ void fork_prepare(void)
      * and there the page-table work of fork is one. */
     if (others)
         (void)os_barrier();
-    for (int i = 0; i < AFTER; i++)
-        lock_take(after_heaps[i]);
+    take_after_heaps();
     lock_pass_begin();
     leave_door(entered);
-}
-
-static void drop_after_heaps(void)
-{
-    for (int i = AFTER; i-- > 0;)
-        lock_drop(after_heaps[i]);
 }
 
 static void drop_before_heaps(void)

@@ -119,12 +119,13 @@ struct heap {
     uint32_t holes_next;         /* the first class in which it looks for holes the next time */
     size_t units;                /* that its slabs hold */
     size_t hole_bytes;           /* of its slabs, given back */
+    uint64_t from_stock;         /* requests for units that the stock served */
     struct unit_group stock[STOCK_GROUPS];
     struct outbox outbox[OUTBOXES];
     struct shelf shelf[SIZE_CLASSES];
     struct interrupt_state interrupt;
     uint32_t deferred_count;     /* frees from signal handlers that interrupted the door */
-    void *deferred[32];
+    void *deferred[24];
 
     /* Others'. */
     struct lock lock ALIGNED(64); /* guards frozen and the redirection of *tls */

@@ -53,8 +53,10 @@ static void *take(struct heap *heap, unsigned units)
         return span_take(units, 1, &zero);
     for (int i = 0; i < STOCK_GROUPS; i++) {
         void *at = take_from(&heap->stock[i], units);
-        if (at != NULL)
-            return at;
+        if (at == NULL)
+            continue;
+        store_relaxed(&heap->from_stock, heap->from_stock + 1);
+        return at;
     }
     struct unit_group *group = new_group(heap, size);
     return group != NULL ? take_from(group, units) : span_take(units, 1, &zero);

@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/shard.h"
 #include "config/policy.h"
 #include "config/size_class.h"
 
@@ -12,11 +13,23 @@ enum { STEPS_SHIFT = 3, BINS = 48 << STEPS_SHIFT };
 /* The first and the last bin of a search hold blocks that do not fit, too. */
 enum { LOOKS_MOST = 16 };
 
-struct lock bigcache_lock = LOCK_INITIALIZER(LOCK_BIGCACHE);
+#define NEVER UINT64_MAX
 
-static struct list bins[BINS];
-static struct list by_age;
-static size_t bytes;
+/* Threads keep what they free in their own shards, and look there first. */
+static struct shard {
+    struct lock lock;
+    struct list by_age; /* newest first */
+    size_t bytes;
+    uint64_t oldest_ms; /* when the oldest was freed, if there is any */
+    uint64_t served;    /* requests */
+} ALIGNED(SHARD_ALIGN) shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
+
+static struct list bins[SHARDS][BINS];
+
+static struct list *bin_in(const struct shard *shard, unsigned bin)
+{
+    return &bins[shard - shards][bin];
+}
 
 static unsigned bin_of(size_t units)
 {
@@ -27,24 +40,33 @@ static unsigned bin_of(size_t units)
     return ((log - STEPS_SHIFT + 1) << STEPS_SHIFT) + step;
 }
 
-static void take_out(struct large *block)
+/* After a change of `change` bytes. Others read both without the lock. */
+static void note(struct shard *shard, ptrdiff_t change)
 {
-    list_remove(&bins[bin_of(block->units)], &block->link);
-    list_remove(&by_age, &block->age);
-    store_relaxed(&bytes, bytes - (block->units << UNIT_SHIFT));
+    const struct list_node *last = shard->by_age.last;
+    store_relaxed(&shard->oldest_ms, last != NULL ? LIST_ENTRY(last, struct large, age)->freed_ms : NEVER);
+    store_relaxed(&shard->bytes, shard->bytes + (size_t)change);
+}
+
+static void take_out(struct shard *shard, struct large *block)
+{
+    list_remove(bin_in(shard, bin_of(block->units)), &block->link);
+    list_remove(&shard->by_age, &block->age);
+    note(shard, -(ptrdiff_t)(block->units << UNIT_SHIFT));
 }
 
 bool bigcache_put(struct large *block)
 {
     size_t size = block->units << UNIT_SHIFT;
+    struct shard *shard = &shards[shard_of_thread()];
     if (size > policy.bigcache_bytes)
         return false;
     block->freed_ms = clock_now_ms();
-    lock_take(&bigcache_lock);
-    list_push_front(&bins[bin_of(block->units)], &block->link);
-    list_push_front(&by_age, &block->age);
-    store_relaxed(&bytes, bytes + size);
-    lock_drop(&bigcache_lock);
+    lock_take(&shard->lock);
+    list_push_front(bin_in(shard, bin_of(block->units)), &block->link);
+    list_push_front(&shard->by_age, &block->age);
+    note(shard, (ptrdiff_t)size);
+    lock_drop(&shard->lock);
     return true;
 }
 
@@ -59,39 +81,107 @@ static struct large *find_in(const struct list *bin, size_t least, size_t most)
     return NULL;
 }
 
-struct large *bigcache_get(size_t units)
+static struct large *get_from(struct shard *shard, size_t units)
 {
-    if (load_relaxed(&bytes) == 0)
-        return NULL;
     struct large *found = NULL;
     size_t most = units + units / 4;
-    lock_take(&bigcache_lock);
+    if (load_relaxed(&shard->bytes) < units << UNIT_SHIFT)
+        return NULL;
+    lock_take(&shard->lock);
     for (unsigned bin = bin_of(units); bin <= bin_of(most) && found == NULL; bin++)
-        found = find_in(&bins[bin], units, most);
-    if (found != NULL)
-        take_out(found);
-    lock_drop(&bigcache_lock);
+        found = find_in(bin_in(shard, bin), units, most);
+    if (found != NULL) {
+        take_out(shard, found);
+        store_relaxed(&shard->served, shard->served + 1);
+    }
+    lock_drop(&shard->lock);
     return found;
+}
+
+struct large *bigcache_get(size_t units)
+{
+    struct large *found = NULL;
+    unsigned own = shard_of_thread();
+    for (unsigned i = 0; i < SHARDS && found == NULL; i++)
+        found = get_from(&shards[(own + i) % SHARDS], units);
+    return found;
+}
+
+/* The shard with the block that was freed the longest ago; a moment old. NULL: nothing is kept. */
+static struct shard *oldest_shard(void)
+{
+    struct shard *oldest = NULL;
+    uint64_t oldest_ms = NEVER;
+    for (unsigned i = 0; i < SHARDS; i++) {
+        uint64_t ms = load_relaxed(&shards[i].oldest_ms);
+        if (load_relaxed(&shards[i].bytes) > 0 && ms < oldest_ms) {
+            oldest = &shards[i];
+            oldest_ms = ms;
+        }
+    }
+    return oldest;
+}
+
+static struct large *evict_from(struct shard *shard, uint64_t before_ms)
+{
+    struct large *oldest = NULL;
+    lock_take(&shard->lock);
+    if (shard->by_age.last != NULL && shard->oldest_ms < before_ms) {
+        oldest = LIST_ENTRY(shard->by_age.last, struct large, age);
+        take_out(shard, oldest);
+    }
+    lock_drop(&shard->lock);
+    return oldest;
 }
 
 struct large *bigcache_evict(uint64_t before_ms)
 {
-    if (load_relaxed(&bytes) == 0)
-        return NULL;
-    struct large *oldest = NULL;
-    lock_take(&bigcache_lock);
-    if (by_age.last != NULL) {
-        oldest = LIST_ENTRY(by_age.last, struct large, age);
-        if (bytes <= policy.bigcache_bytes && oldest->freed_ms >= before_ms)
-            oldest = NULL;
-        else
-            take_out(oldest);
+    struct large *evicted = NULL;
+    if (bigcache_bytes() > policy.bigcache_bytes)
+        before_ms = NEVER;
+    for (struct shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
+        if (load_relaxed(&oldest->oldest_ms) >= before_ms)
+            break;
+        evicted = evict_from(oldest, before_ms);
     }
-    lock_drop(&bigcache_lock);
-    return oldest;
+    return evicted;
 }
 
 size_t bigcache_bytes(void)
 {
-    return load_relaxed(&bytes);
+    size_t bytes = 0;
+    for (unsigned i = 0; i < SHARDS; i++)
+        bytes += load_relaxed(&shards[i].bytes);
+    return bytes;
+}
+
+struct bigcache_counts bigcache_counts(void)
+{
+    struct bigcache_counts counts = {0};
+    for (unsigned i = 0; i < SHARDS; i++) {
+        counts.served += load_relaxed(&shards[i].served);
+        counts.waits += load_relaxed(&shards[i].lock.waits);
+    }
+    return counts;
+}
+
+void bigcache_lock_all(void)
+{
+    lock_take(&shards[0].lock);
+    for (unsigned i = 1; i < SHARDS; i++)
+        lock_take_sibling(&shards[i].lock);
+}
+
+void bigcache_unlock_all(void)
+{
+    for (unsigned i = SHARDS; i-- > 0;)
+        lock_drop(&shards[i].lock);
+}
+
+bool bigcache_lock_is_mine(void)
+{
+    bool mine = false;
+    for (unsigned i = 0; i < SHARDS; i++)
+        mine |= lock_is_mine(&shards[i].lock);
+    return mine;
 }

@@ -1,5 +1,5 @@
 /* The BigCache: freed large blocks, kept with their pages for the next request of about their size, within
- * a budget of bytes and an age. Any thread; takes its own lock. */
+ * a budget of bytes and an age. Any thread; takes locks of its own, one at a time. */
 #ifndef HAK_LARGE_BIGCACHE_H
 #define HAK_LARGE_BIGCACHE_H
 
@@ -14,16 +14,28 @@
 /* Keeps a block (tagged TAG_LARGE_KEPT). False: it is larger than the whole budget. */
 bool bigcache_put(struct large *block);
 
-/* A kept block of at least `units` and at most a quarter more, the latest freed; NULL if there is none. */
+/* A kept block of at least `units` and at most a quarter more, the latest that this thread has freed, or one of another's;
+ * NULL if there is none. */
 struct large *bigcache_get(size_t units);
 
 /* Takes the oldest block out if the cache is over its budget, or the block was freed before `before_ms`;
  * NULL otherwise. The caller gives its units back. */
 struct large *bigcache_evict(uint64_t before_ms);
 
-/* Bytes of all kept blocks. */
+/* Bytes of all kept blocks; a moment old. */
 size_t bigcache_bytes(void);
 
-extern HIDDEN struct lock bigcache_lock;
+/* Since the start: requests that a kept block has served, and how often a thread had to wait for a lock. */
+struct bigcache_counts {
+    uint64_t served;
+    uint64_t waits;
+};
+
+struct bigcache_counts bigcache_counts(void);
+
+/* For fork: all its locks, which are neighbours in the order. */
+void bigcache_lock_all(void);
+void bigcache_unlock_all(void);
+bool bigcache_lock_is_mine(void);
 
 #endif

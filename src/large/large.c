@@ -4,6 +4,7 @@
 #include "arena/meta.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/shard.h"
 #include "config/policy.h"
 #include "large/bigcache.h"
 #include "os/os.h"
@@ -26,9 +27,19 @@ enum { MOVED_MOST = 4096 };
 /* No foreign memory begins with this by chance, nor with 0. */
 #define MOVE_MARK 0x9d5ca7e3u
 
-static size_t live_blocks;
-static size_t live_bytes;
+/* A block may be freed by a thread of another shard: only the sums mean something. */
+static struct live {
+    size_t blocks;
+    size_t bytes;
+} ALIGNED(SHARD_ALIGN) live[SHARDS];
 static size_t moved_blocks;
+
+static void count_live(size_t blocks, size_t bytes)
+{
+    struct live *own = &live[shard_of_thread()];
+    add_relaxed(&own->blocks, blocks);
+    add_relaxed(&own->bytes, bytes);
+}
 
 static size_t units_for(size_t size)
 {
@@ -39,8 +50,7 @@ static void go_live(struct large *block, size_t size)
 {
     block->bytes = min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
     arena_assign(block->base, 1, TAG_LARGE, block);
-    add_relaxed(&live_blocks, (size_t)1);
-    add_relaxed(&live_bytes, block->bytes);
+    count_live(1, block->bytes);
 }
 
 static void allow_huge_pages(char *at, size_t units, size_t least)
@@ -166,8 +176,7 @@ enum large_verdict large_free(void *p, size_t *bytes)
         return LARGE_DOUBLE_FREE;
     ASSERT(block->base == p);
     *bytes = block->bytes;
-    sub_relaxed(&live_blocks, (size_t)1);
-    sub_relaxed(&live_bytes, block->bytes);
+    count_live((size_t)-1, -block->bytes);
     if (!bigcache_put(block))
         release(block);
     else
@@ -177,9 +186,9 @@ enum large_verdict large_free(void *p, size_t *bytes)
 
 static void set_bytes(struct large *block, size_t size)
 {
-    sub_relaxed(&live_bytes, block->bytes);
+    size_t before = block->bytes;
     block->bytes = min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
-    add_relaxed(&live_bytes, block->bytes);
+    count_live(0, block->bytes - before);
 }
 
 /* Gives back units where nothing may be mapped any more. If something is, it is somebody else's by now, or
@@ -271,6 +280,9 @@ void *large_resize(struct large *block, size_t size)
 
 void large_stats(struct large_stats *stats)
 {
-    stats->live_blocks = load_relaxed(&live_blocks);
-    stats->live_bytes = load_relaxed(&live_bytes);
+    *stats = (struct large_stats){0};
+    for (unsigned i = 0; i < SHARDS; i++) {
+        stats->live_blocks += load_relaxed(&live[i].blocks);
+        stats->live_bytes += load_relaxed(&live[i].bytes);
+    }
 }

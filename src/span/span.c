@@ -9,7 +9,7 @@
 
 struct lock span_lock = LOCK_INITIALIZER(LOCK_SPAN);
 
-static struct span_stats totals; /* but for dirty_bytes */
+static struct span_stats totals; /* but for dirty_bytes and waits */
 
 /* Bytes of a free run that do not count yet (limit.h): units that were written before do. */
 static size_t new_bytes(const struct superslab *s, unsigned first, size_t units)
@@ -17,12 +17,14 @@ static size_t new_bytes(const struct superslab *s, unsigned first, size_t units)
     return (size_t)count_ones128(superslab_run_mask(first, units) & ~s->dirty) << UNIT_SHIFT;
 }
 
-/* False: that would be beyond the hard limit. */
-static bool charge(size_t bytes)
+/* For units that are in `s`, or begin there; they have `bytes` that do not count yet. False: that would be beyond the
+ * hard limit. */
+static bool charge(const struct superslab *s, size_t bytes, bool new)
 {
     if (!limit_allows(limit_charged() + bytes))
         return false;
     limit_charge(bytes);
+    totals.served[new ? SPAN_NEW : bytes == 0 ? SPAN_WARM : s->used != 0 ? SPAN_PARTLY : SPAN_EMPTY]++;
     return true;
 }
 
@@ -38,16 +40,18 @@ static void *use_run(struct superslab *s, unsigned first, size_t units, bool *ze
     return superslab_base(superslab_index(s)) + ((size_t)first << UNIT_SHIFT);
 }
 
-/* Makes neighbouring superslabs usable, each stretch that is not yet with one call. */
-static bool commit_run(size_t index, size_t count)
+/* Makes neighbouring superslabs usable, each stretch that is not yet with one call; *new: there was one. */
+static bool commit_run(size_t index, size_t count, bool *new)
 {
     size_t end = index + count;
+    *new = false;
     while (index < end) {
         size_t stretch = 0;
         while (index + stretch < end && !superslab_at(index + stretch)->committed)
             stretch++;
         if (stretch > 0 && !superslab_commit(index, stretch))
             return false;
+        *new |= stretch > 0;
         totals.committed_bytes += stretch << SUPERSLAB_SHIFT;
         index += stretch + 1;
     }
@@ -77,6 +81,7 @@ static size_t find_or_reserve_run(size_t count, size_t align)
 static void *take_short(unsigned units, unsigned align, bool *zero)
 {
     unsigned first = 0;
+    bool new = false;
     struct superslab *s = superslab_find(units, align, &first);
     if (s == NULL) {
         size_t index = find_or_reserve_run(1, 1);
@@ -84,10 +89,10 @@ static void *take_short(unsigned units, unsigned align, bool *zero)
             return NULL;
         s = superslab_at(index);
         first = 0;
-        if (!commit_run(index, 1))
+        if (!commit_run(index, 1, &new))
             return NULL;
     }
-    return charge(new_bytes(s, first, units)) ? use_run(s, first, units, zero) : NULL;
+    return charge(s, new_bytes(s, first, units), new) ? use_run(s, first, units, zero) : NULL;
 }
 
 static size_t new_bytes_of_long(size_t index, size_t units)
@@ -104,10 +109,11 @@ static size_t new_bytes_of_long(size_t index, size_t units)
 static void *take_long(size_t units, size_t align, bool *zero)
 {
     size_t count = divide_up(units, SUPERSLAB_UNITS);
+    bool new;
     size_t index = find_or_reserve_run(count, max_size(1, align / SUPERSLAB_UNITS));
     if (index == SIZE_MAX)
         return NULL;
-    if (!commit_run(index, count) || !charge(new_bytes_of_long(index, units)))
+    if (!commit_run(index, count, &new) || !charge(superslab_at(index), new_bytes_of_long(index, units), new))
         return NULL;
     for (size_t i = index; i < index + count; i++) {
         size_t here = min_size(units, SUPERSLAB_UNITS);
@@ -171,9 +177,10 @@ bool span_extend(void *end, size_t units, bool *zero)
     if (arena_words(end) < arena.limit) {
         unsigned first;
         size_t here;
+        bool new;
         struct superslab *s = first_part(end, units, &first, &here);
         if (here == units && s->reserved && (s->used & superslab_run_mask(first, units)) == 0 &&
-            commit_run(superslab_index(s), 1) && charge(new_bytes(s, first, units))) {
+            commit_run(superslab_index(s), 1, &new) && charge(s, new_bytes(s, first, units), new)) {
             use_run(s, first, units, zero);
             taken = true;
         }
@@ -196,6 +203,7 @@ void span_stats(struct span_stats *stats)
     lock_take(&span_lock);
     *stats = totals;
     stats->dirty_bytes = span_dirty_bytes();
+    stats->waits = span_lock.waits;
     lock_drop(&span_lock);
 }
 

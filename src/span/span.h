@@ -41,11 +41,22 @@ size_t span_purge_all(void);
 /* Of free units that may hold pages; a moment old. Takes no lock. */
 size_t span_dirty_bytes(void);
 
+/* What serves a request for units, in this order. */
+enum span_stage {
+    SPAN_WARM,     /* units that have their pages */
+    SPAN_PARTLY,   /* clean units of a superslab in use */
+    SPAN_EMPTY,    /* a free superslab, or several */
+    SPAN_NEW,      /* superslabs that were never used */
+    SPAN_STAGES,
+};
+
 struct span_stats {
     size_t reserved_bytes;  /* address space of the range */
     size_t committed_bytes; /* of it, usable */
     size_t used_bytes;      /* of it, in runs */
     size_t dirty_bytes;     /* of free units that may hold pages */
+    uint64_t served[SPAN_STAGES];
+    uint64_t waits;         /* for the span lock */
 };
 
 void span_stats(struct span_stats *stats);

@@ -6,6 +6,7 @@
 #include "fake_os.h"
 #include "large/bigcache.h"
 #include "larges.h"
+#include "worker.h"
 
 static void serves_sizes_within_a_quarter(void)
 {
@@ -120,6 +121,57 @@ static void is_given_up_for_memory(void)
     CHECK(large_take(MIB) != NULL);
 }
 
+enum { FREERS = 20 }; /* more than there are shards */
+
+static void give(void *at)
+{
+    large_give(at);
+}
+
+/* Each thread keeps what it frees by itself: the budget, the age and who is served are of them all. */
+static void is_one_cache_for_all_threads(void)
+{
+    large_init();
+    struct worker workers[FREERS];
+    char *held[FREERS];
+    for (int i = 0; i < FREERS; i++) {
+        worker_start(&workers[i]);
+        held[i] = large_take(MIB);
+    }
+    for (int i = 0; i < FREERS; i++) {
+        fake_clock_set((uint64_t)(i + 1) * 10);
+        worker_run(&workers[i], give, held[i]);
+    }
+    CHECK(bigcache_bytes() == FREERS * MIB);
+    policy.bigcache_bytes = (FREERS - 3) * MIB;
+    large_evict_before(0);
+    for (int i = 0; i < FREERS; i++)
+        CHECK(arena_tag(held[i]) == (i < 3 ? TAG_LARGE_GONE : TAG_LARGE_KEPT));
+    large_evict_before(61);
+    CHECK(arena_tag(held[5]) == TAG_LARGE_GONE && arena_tag(held[6]) == TAG_LARGE_KEPT);
+    size_t used = span_used_bytes();
+    for (int i = 6; i < FREERS; i++)
+        CHECK(arena_tag(large_take(MIB)) == TAG_LARGE);
+    CHECK(span_used_bytes() == used && bigcache_bytes() == 0);
+    CHECK(bigcache_counts().served == FREERS - 6);
+    for (int i = 0; i < FREERS; i++)
+        worker_stop(&workers[i]);
+}
+
+static void gives_a_thread_its_own_first(void)
+{
+    large_init();
+    struct worker worker;
+    worker_start(&worker);
+    char *first = large_take(MIB);
+    char *second = large_take(MIB);
+    large_give(first);
+    worker_run(&worker, give, second);
+    CHECK(large_take(MIB) == first);
+    CHECK(large_take(MIB) == second);
+    worker_stop(&worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +181,8 @@ int main(void)
         UNIT_TEST(keeps_its_budget),
         UNIT_TEST(forgets_by_age),
         UNIT_TEST(is_given_up_for_memory),
+        UNIT_TEST(is_one_cache_for_all_threads),
+        UNIT_TEST(gives_a_thread_its_own_first),
     };
     return cmocka_run_group_tests_name("bigcache", tests, NULL, NULL);
 }

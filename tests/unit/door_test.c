@@ -15,7 +15,7 @@
 #include "heaps.h"
 #include "large/large.h"
 
-enum { SIZE = 64, DEFERRED = 32 };
+enum { SIZE = 64, DEFERRED = 24 };
 
 static size_t live_large(void)
 {

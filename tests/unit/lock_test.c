@@ -87,15 +87,30 @@ static void *take_and_keep_errno(void *unused)
     return unused;
 }
 
-static void keeps_errno(void)
+/* A thread that has to wait for the lock, in the kernel. */
+static void run_against_lock(void *(*body)(void *unused))
 {
     pthread_t thread;
     lock_take(&lock);
-    CHECK(pthread_create(&thread, NULL, take_and_keep_errno, NULL) == 0);
+    CHECK(pthread_create(&thread, NULL, body, NULL) == 0);
     while ((__atomic_load_n(&lock.word, __ATOMIC_RELAXED) & 1) == 0)
-        ; /* until the other waits in the kernel */
+        ; /* until it does */
     lock_drop(&lock);
     CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void keeps_errno(void)
+{
+    run_against_lock(take_and_keep_errno);
+}
+
+static void counts_who_waits(void)
+{
+    uint32_t before = lock.waits;
+    (void)take_and_drop(NULL);
+    CHECK(lock.waits == before);
+    run_against_lock(take_and_drop);
+    CHECK(lock.waits == before + 1);
 }
 
 static void passes_who_holds_all(void)
@@ -153,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(excludes),    UNIT_TEST(is_not_of_others), UNIT_TEST(keeps_errno),
+        UNIT_TEST(counts_who_waits),
         UNIT_TEST(passes_who_holds_all), UNIT_TEST(ranks_are_checked),
         UNIT_TEST(wakes_without_being_woken),
     };

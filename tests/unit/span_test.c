@@ -35,6 +35,34 @@ static void prefers_units_that_have_their_pages(void)
     CHECK(grains_take(1, 1, &zero) == clean && zero);
 }
 
+static void expect_served(const uint64_t *expected)
+{
+    struct span_stats stats;
+    span_stats(&stats);
+    for (int stage = 0; stage < SPAN_STAGES; stage++)
+        CHECK(stats.served[stage] == expected[stage]);
+}
+
+static void counts_what_serves(void)
+{
+    grains_init();
+    char *first = grains_take_any(2);
+    expect_served((uint64_t[SPAN_STAGES]){[SPAN_NEW] = 1});
+    (void)grains_take_any(1);
+    expect_served((uint64_t[SPAN_STAGES]){[SPAN_NEW] = 1, [SPAN_PARTLY] = 1});
+    grains_give(first, 2, true);
+    (void)grains_take_any(2);
+    expect_served((uint64_t[SPAN_STAGES]){[SPAN_NEW] = 1, [SPAN_PARTLY] = 1, [SPAN_WARM] = 1});
+    char *run = grains_take_any(3 * superslab_grains);
+    grains_give(run, 3 * superslab_grains, true);
+    span_purge_all();
+    (void)grains_take_any(2 * superslab_grains);
+    expect_served((uint64_t[SPAN_STAGES]){[SPAN_NEW] = 2, [SPAN_PARTLY] = 1, [SPAN_WARM] = 1, [SPAN_EMPTY] = 1});
+    bool zero;
+    CHECK(span_extend(run + 2 * SUPERSLAB_SIZE, units_per_page(), &zero));
+    expect_served((uint64_t[SPAN_STAGES]){[SPAN_NEW] = 2, [SPAN_PARTLY] = 1, [SPAN_WARM] = 1, [SPAN_EMPTY] = 2});
+}
+
 /* Wherever they are: a fuller superslab that has none is passed over. */
 static void looks_for_written_units_everywhere(void)
 {
@@ -164,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(prefers_the_fullest),
         UNIT_TEST(prefers_units_that_have_their_pages),
+        UNIT_TEST(counts_what_serves),
         UNIT_TEST(looks_for_written_units_everywhere),
         UNIT_TEST(long_runs_start_on_superslabs),
         UNIT_TEST(aligns_absolutely),

@@ -1,0 +1,19 @@
+/* What all threads write is kept in shards, a cache line and more each, so that two threads seldom meet in one. */
+#ifndef HAK_BASE_SHARD_H
+#define HAK_BASE_SHARD_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum { SHARDS = 16, SHARD_ALIGN = 64 };
+
+/* The calling thread's. Where libc keeps what it knows of a thread, at the end of its stack, is an odd number of pages from
+ * the next thread's: each stack has a guard. */
+ALWAYS_INLINE unsigned shard_of_thread(void)
+{
+    return (unsigned)((uintptr_t)pthread_self() >> 12) % SHARDS;
+}
+
+#endif

@@ -2,7 +2,9 @@
  * thread starts that, however early it comes. */
 #include <unistd.h>
 
+#include "check/crash.h"
 #include "config/options.h"
+#include "config/policy.h"
 
 /* glibc's loader passes these; others leave `environ` ready. */
 __attribute__((constructor)) static void start_up(int count, char **arguments, char **environment)
@@ -10,4 +12,6 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     (void)count;
     (void)arguments;
     options_load(environ != NULL ? environ : environment);
+    if (policy.crash_reports)
+        crash_start();
 }

@@ -7,26 +7,35 @@
 
 #include "base/fmt.h"
 
-static void write_line(const char *kind, const char *format, va_list args)
+void (*fail_also)(void);
+
+static void write_all(const char *text, size_t length)
 {
-    char line[512];
-    size_t length = fmt_print(line, sizeof line, "hakmem: %s: ", kind);
-    length += fmt_vprint(line + length, sizeof line - length - 1, format, args);
-    line[length++] = '\n';
     for (size_t done = 0; done < length;) {
-        ssize_t n = write(STDERR_FILENO, line + done, length - done);
+        ssize_t n = write(STDERR_FILENO, text + done, length - done);
         if (n < 0 && errno != EINTR)
             return;
         done += n > 0 ? (size_t)n : 0;
     }
 }
 
+static void write_line(const char *kind, const char *format, va_list args)
+{
+    char line[512];
+    size_t length = fmt_print(line, sizeof line, "%s", kind);
+    length += fmt_vprint(line + length, sizeof line - length - 1, format, args);
+    line[length++] = '\n';
+    write_all(line, length);
+}
+
 void fail(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    write_line("fatal", format, args);
+    write_line("hakmem: fatal: ", format, args);
     va_end(args);
+    if (fail_also != NULL)
+        fail_also();
     abort();
 }
 
@@ -35,7 +44,15 @@ void warn(const char *format, ...)
     int saved = errno;
     va_list args;
     va_start(args, format);
-    write_line("warning", format, args);
+    write_line("hakmem: warning: ", format, args);
     va_end(args);
     errno = saved;
+}
+
+void note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    write_line("", format, args);
+    va_end(args);
 }

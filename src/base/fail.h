@@ -1,4 +1,4 @@
-/* The two ways the library speaks: one line before it ends the process, one line of warning. */
+/* The ways the library speaks: one line before it ends the process, one line of warning; and lines that were asked for. */
 #ifndef HAK_BASE_FAIL_H
 #define HAK_BASE_FAIL_H
 
@@ -7,8 +7,14 @@
 /* Writes "hakmem: fatal: MESSAGE" to stderr in one write and aborts. Allocates nothing, takes no lock. */
 _Noreturn void fail(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
 
+/* Called between the two, if there is one. Set at the start of the program. */
+extern HIDDEN void (*fail_also)(void);
+
 /* Writes "hakmem: warning: MESSAGE" to stderr in one write. errno is kept. */
 void warn(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
+
+/* Writes "MESSAGE" to stderr in one write, of a report that the user has asked for. */
+void note(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
 
 /* What must hold inside the allocator; checked in the debug build, compiled in every build. */
 #define ASSERT(condition)                                                                              \

@@ -133,6 +133,12 @@ static bool set_purge(const char *text)
     return true;
 }
 
+static bool set_crash(const char *value)
+{
+    policy.crash_reports = strcmp(value, "1") == 0;
+    return policy.crash_reports || strcmp(value, "0") == 0;
+}
+
 /* In the order in which they take effect: a mode first, so that the others refine it. */
 static const struct option options[] = {
     {"HAKMEM_MODE", POLICY_MODES, "balanced", policy_set_mode},
@@ -140,6 +146,7 @@ static const struct option options[] = {
      set_limit},
     {"HAKMEM_PURGE", "delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or several with commas between",
      "the mode's", set_purge},
+    {"HAKMEM_CRASH", "0, 1", "0", set_crash},
 };
 
 /* Read by the launcher; legal here, without effect. */

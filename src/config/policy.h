@@ -24,6 +24,7 @@ struct policy {
     uint32_t purge_ms;         /* how long free units keep their pages */
     enum huge_pages huge;
     bool purger;               /* may the purger run as a thread? */
+    bool crash_reports;        /* is what kills the process reported? */
     size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
     size_t soft_limit;         /* bytes held, SIZE_MAX: none; 0: not known yet, by the control group's */
     size_t hard_limit;         /* bytes held, SIZE_MAX or 0: none */

@@ -11,7 +11,8 @@ from support import ROOT
 SOURCES = ROOT / "src"
 
 STACK = ["base", "os", "config", "arena", "span", "slab", "large", "heap", "api", "override"]
-# These stand beside the stack: the heap knows them only through its table of events, which api fills.
+# These stand beside the stack, each on those before it: the heap knows them only through its table of events, which api
+# fills.
 BESIDE = ["observe", "learn", "check"]
 
 # Headers that are not of a layer, and who may include them.
@@ -23,7 +24,7 @@ CONDITIONAL_LAYERS = {"base", "os"}
 def allowed_layers(layer: str) -> set[str]:
     """The layers whose headers a file of this one may include."""
     if layer in BESIDE:
-        return {layer, *STACK[: STACK.index("heap") + 1]}
+        return {*BESIDE[: BESIDE.index(layer) + 1], *STACK[: STACK.index("heap") + 1]}
     below = set(STACK[: STACK.index(layer) + 1])
     return below | set(BESIDE) if layer == "api" else below
 

@@ -162,8 +162,8 @@ static void bad_limits_get_one_line(void)
 static void unknown_names_get_one_line(void)
 {
     CHECK_SAYS(load_unknown, 0,
-               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE\n"
-               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE\n");
+               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_CRASH\n"
+               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_CRASH\n");
 }
 
 static void secure_processes_ignore_all(void)

@@ -1,0 +1,140 @@
+#include "check/crash.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/fail.h"
+#include "check/nearest.h"
+#include "heap/life.h"
+#include "large/bigcache.h"
+#include "large/large.h"
+#include "observe/unwind.h"
+#include "os/frame.h"
+#include "os/os.h"
+#include "span/span.h"
+
+enum { CALLS_MOST = 64 };
+
+static const struct {
+    int number;
+    const char *name;
+    bool has_address;
+} signals[] = {{SIGSEGV, "SIGSEGV", true}, {SIGBUS, "SIGBUS", true}, {SIGABRT, "SIGABRT", false}};
+
+enum { SIGNALS = sizeof signals / sizeof signals[0] };
+
+/* What the program had before. */
+static struct sigaction before[SIGNALS];
+
+/* The thread that reports; others that crash meanwhile do not. */
+static int reporting;
+
+static bool begin(void)
+{
+    int nobody = 0;
+    return __atomic_compare_exchange_n(&reporting, &nobody, os_thread_id(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static void write_call(unsigned number, uintptr_t call)
+{
+    struct os_module module;
+    if (!os_find_module(call, &module))
+        note("    #%u %p", number, (void *)call);
+    else
+        note("    #%u %p (%s+%p)", number, (void *)call, module.path, (void *)(call - module.base));
+}
+
+/* In the library; of a program that holds it in itself nothing tells. */
+static bool is_ours(uintptr_t address)
+{
+    struct os_module here;
+    struct os_module there;
+    return os_find_module((uintptr_t)crash_start, &here) && !here.is_program && os_find_module(address, &there)
+           && here.base == there.base;
+}
+
+/* The calls; of the library's own at the top, only the first: what the program has called. */
+static void write_stack(const struct os_frame *from, bool skip_own)
+{
+    uintptr_t calls[CALLS_MOST];
+    size_t count = unwind(from, calls, CALLS_MOST);
+    size_t first = 0;
+    while (skip_own && first + 1 < count && is_ours(calls[first + 1]))
+        first++;
+    for (size_t i = first; i < count; i++)
+        write_call((unsigned)(i - first), calls[i]);
+}
+
+static void write_heap(void)
+{
+    size_t small = 0;
+    size_t holes = 0;
+    unsigned heaps = 0;
+    struct large_stats large;
+    large_stats(&large);
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
+        heaps++;
+        holes += load_relaxed(&heap->hole_bytes);
+        for (unsigned class = 0; class < SIZE_CLASSES; class++)
+            small += (size_t)load_relaxed(&heap->shelf[class].blocks_out) * size_classes[class].size;
+    }
+    note("hakmem: crash: the heap: bytes in small blocks, live and cached: %zu, in live large blocks: %zu (%zu blocks), in freed "
+         "ones that are kept: %zu, of free units: %zu, of holes: %zu; threads that have had a heap at once: %u",
+         small, large.live_bytes, large.live_blocks, bigcache_bytes(), span_dirty_bytes(), holes, heaps);
+}
+
+static void write_signal(unsigned which, const siginfo_t *info, const void *context)
+{
+    char where[160];
+    uintptr_t address = (uintptr_t)info->si_addr;
+    bool sent = info->si_code <= 0; /* by kill, raise and the like: there is no address */
+    if (!signals[which].has_address || sent) {
+        note("hakmem: crash: %s, thread %d", signals[which].name, os_thread_id());
+    } else {
+        nearest_describe(address, where, sizeof where);
+        note("hakmem: crash: %s at %p, thread %d: the address is %s", signals[which].name, info->si_addr, os_thread_id(), where);
+    }
+    struct os_frame frame = os_frame_interrupted(context);
+    write_stack(&frame, false);
+    write_heap();
+}
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+    unsigned which = 0;
+    while (which + 1 < SIGNALS && signals[which].number != number)
+        which++;
+    int saved = errno;
+    if (begin())
+        write_signal(which, info, context);
+    (void)sigaction(number, &before[which], NULL);
+    /* What the processor has raised comes again when this returns; what somebody has sent does not. */
+    if (info->si_code <= 0 && number != SIGABRT)
+        (void)raise(number);
+    errno = saved;
+}
+
+/* After the line of a fatal error of our own; abort follows. */
+static void after_fatal(void)
+{
+    struct os_frame frame = os_frame_here();
+    if (!begin())
+        return;
+    write_stack(&frame, true);
+    write_heap();
+}
+
+void crash_start(void)
+{
+    fail_also = after_fatal;
+    for (unsigned i = 0; i < SIGNALS; i++) {
+        struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+        action.sa_sigaction = handle;
+        (void)sigemptyset(&action.sa_mask);
+        (void)sigaction(signals[i].number, &action, &before[i]);
+    }
+}

@@ -1,0 +1,78 @@
+#include "check/nearest.h"
+
+#include "arena/arena.h"
+#include "base/atomic.h"
+#include "base/fmt.h"
+#include "heap/heap.h"
+#include "large/large.h"
+#include "slab/slab.h"
+
+/* The start of a large block is looked for over so many units before the address: 4 GiB. */
+enum { UNITS_BACK = 1 << 18 };
+
+static bool is_cached(const struct heap *heap, unsigned class, const void *block)
+{
+    void **slots = heap->shelf[class].slots;
+    for (void **top = load_relaxed(&heap->view.bin[class].top); slots != NULL && top > slots; top--)
+        if (load_relaxed(top) == block)
+            return true;
+    return false;
+}
+
+static bool is_free(const struct slab *slab, size_t index)
+{
+    return (load_relaxed(&slab->bitmap[index / 64]) >> index % 64 & 1) != 0;
+}
+
+static size_t describe_small(uintptr_t tag, const struct slab *slab, uintptr_t address, char *text, size_t capacity)
+{
+    size_t offset = address - (uintptr_t)slab->base;
+    size_t index = offset / slab->stride;
+    const char *block = slab->base + index * slab->stride;
+    const struct heap *heap = (const struct heap *)(tag - tag % SIZE_CLASSES);
+    if (index >= slab->blocks)
+        return fmt_print(text, capacity, "in the unused end of a slab of blocks of %u B", slab->stride);
+    bool live = !is_free(slab, index) && !is_cached(heap, slab->class, block);
+    return fmt_print(text, capacity, "%zu bytes into a %s block of %u B at %p", offset % slab->stride, live ? "live" : "freed",
+                     slab->stride, block);
+}
+
+static size_t describe_large(const struct large *block, uintptr_t address, char *text, size_t capacity)
+{
+    size_t offset = address - (uintptr_t)block->base;
+    if (offset >= block->bytes)
+        return fmt_print(text, capacity, "%zu bytes behind the end of a live block of %zu B at %p", offset - block->bytes,
+                         block->bytes, block->base);
+    return fmt_print(text, capacity, "%zu bytes into a live block of %zu B at %p", offset, block->bytes, block->base);
+}
+
+/* The large block that covers a unit which is not tagged; NULL: none does. */
+static const struct large *large_around(size_t unit)
+{
+    for (size_t back = 0; back <= unit && back < UNITS_BACK; back++) {
+        uintptr_t tag = load_acquire(&arena.tags[unit - back]);
+        if (tag == TAG_NONE)
+            continue;
+        const struct large *block = tag == TAG_LARGE ? load_relaxed(&arena.spans[unit - back]) : NULL;
+        return block != NULL && back < block->units ? block : NULL;
+    }
+    return NULL;
+}
+
+size_t nearest_describe(uintptr_t address, char *text, size_t capacity)
+{
+    uintptr_t base = (uintptr_t)load_acquire(&arena.base);
+    if (base == 0 || (address - base) >> POINTER_ALIGN_SHIFT >= load_relaxed(&arena.limit))
+        return fmt_print(text, capacity, "not in the heap");
+    size_t unit = (address - base) >> UNIT_SHIFT;
+    uintptr_t tag = load_acquire(&arena.tags[unit]);
+    const void *span = load_relaxed(&arena.spans[unit]);
+    if (tag >= TAG_KINDS && span != NULL)
+        return describe_small(tag, span, address, text, capacity);
+    if (tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE)
+        return fmt_print(text, capacity, "in the first 16 KiB of a freed large block");
+    const struct large *block = large_around(unit);
+    if (block != NULL)
+        return describe_large(block, address, text, capacity);
+    return fmt_print(text, capacity, "in free memory of the heap");
+}

@@ -1,0 +1,108 @@
+#include "os/frame.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+
+#include "os/kernel.h"
+
+struct os_frame os_frame_interrupted(const void *context)
+{
+    const ucontext_t *interrupted = context;
+#if defined(__x86_64__)
+    const greg_t *registers = interrupted->uc_mcontext.gregs;
+    return (struct os_frame){
+        .pc = (uintptr_t)registers[REG_RIP], .sp = (uintptr_t)registers[REG_RSP], .fp = (uintptr_t)registers[REG_RBP]};
+#elif defined(__aarch64__)
+    const mcontext_t *registers = &interrupted->uc_mcontext;
+    return (struct os_frame){
+        .pc = registers->pc, .sp = registers->sp, .fp = registers->regs[29], .ra = registers->regs[30]};
+#endif
+}
+
+size_t os_read(uintptr_t from, void *to, size_t bytes)
+{
+    const struct iovec remote = {.iov_base = (void *)from, .iov_len = bytes};
+    const struct iovec local = {.iov_base = to, .iov_len = bytes};
+    long self = kernel(SYS_getpid, 0, 0, 0, 0, 0);
+    long got = kernel6(SYS_process_vm_readv, self, (long)&local, 1, (long)&remote, 1, 0);
+    return got > 0 ? (size_t)got : 0;
+}
+
+bool os_frame_interrupted_at(uintptr_t sp, struct os_frame *frame)
+{
+    ucontext_t context;
+#if defined(__x86_64__)
+    uintptr_t at = sp; /* the return address before it has been popped */
+    size_t least = offsetof(ucontext_t, uc_mcontext.gregs) + sizeof context.uc_mcontext.gregs;
+#elif defined(__aarch64__)
+    uintptr_t at = sp + sizeof(siginfo_t);
+    size_t least = offsetof(ucontext_t, uc_mcontext.pstate);
+#endif
+    if (os_read(at, &context, sizeof context) < least)
+        return false;
+    *frame = os_frame_interrupted(&context);
+    return true;
+}
+
+static const char *program_path(void)
+{
+    const char *path = (const char *)getauxval(AT_EXECFN);
+    return path != NULL ? path : "";
+}
+
+/* The program itself, as the kernel has loaded it. */
+static bool find_in_program(uintptr_t address, struct os_module *module)
+{
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    size_t count = getauxval(AT_PHNUM);
+    uintptr_t base = 0;
+    bool here = false;
+    if (headers == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (headers[i].p_type == PT_PHDR)
+            base = (uintptr_t)headers - headers[i].p_vaddr;
+    *module = (struct os_module){.path = program_path(), .base = base, .is_program = true};
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t start = base + headers[i].p_vaddr;
+        if (headers[i].p_type == PT_GNU_EH_FRAME)
+            module->unwinding = (const uint8_t *)start;
+        if (headers[i].p_type == PT_LOAD && address - start < headers[i].p_memsz)
+            here = true;
+    }
+    return here;
+}
+
+#if defined(DLFO_STRUCT_HAS_EH_DBASE)
+
+/* Since glibc 2.35; a library that was built with it runs with older ones too. Static programs seldom have it. */
+extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
+
+bool os_find_module(uintptr_t address, struct os_module *module)
+{
+    struct dl_find_object found;
+    if (&_dl_find_object == NULL || _dl_find_object((void *)address, &found) != 0)
+        return find_in_program(address, module);
+    const struct link_map *map = found.dlfo_link_map;
+    bool is_program = map->l_name[0] == '\0';
+    *module = (struct os_module){.path = is_program ? program_path() : map->l_name,
+                                 .base = map->l_addr,
+                                 .unwinding = found.dlfo_eh_frame,
+                                 .is_program = is_program};
+    return true;
+}
+
+#else
+
+bool os_find_module(uintptr_t address, struct os_module *module)
+{
+    return find_in_program(address, module);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* What leads from a function to its caller, on this machine. */
+#ifndef HAK_OS_FRAME_H
+#define HAK_OS_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+/* Registers of a thread in the middle of some function. */
+struct os_frame {
+    uintptr_t pc;
+    uintptr_t sp;
+    uintptr_t fp; /* the frame pointer, where code keeps one */
+    uintptr_t ra; /* the register with the return address, where there is one (AArch64) */
+};
+
+/* Numbers of these registers in call frame information (the processors' ABI supplements). */
+#if defined(__x86_64__)
+enum { OS_CFI_SP = 7, OS_CFI_FP = 6, OS_CFI_RA = 16, OS_CFI_BREG_SP = 0x70 + OS_CFI_SP, OS_CFI_BREG_FP = 0x70 + OS_CFI_FP };
+#elif defined(__aarch64__)
+enum { OS_CFI_SP = 31, OS_CFI_FP = 29, OS_CFI_RA = 30, OS_CFI_BREG_SP = 0x70 + OS_CFI_SP, OS_CFI_BREG_FP = 0x70 + OS_CFI_FP };
+#endif
+
+/* Of the function that calls this. */
+ALWAYS_INLINE struct os_frame os_frame_here(void)
+{
+    struct os_frame frame = {0};
+#if defined(__x86_64__)
+    __asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=r"(frame.pc), "=r"(frame.sp), "=r"(frame.fp));
+#elif defined(__aarch64__)
+    __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
+                     : "=r"(frame.pc), "=r"(frame.sp), "=r"(frame.fp), "=r"(frame.ra));
+#endif
+    return frame;
+}
+
+/* Of a thread that a signal has interrupted; `context` is what its handler got. */
+struct os_frame os_frame_interrupted(const void *context);
+
+/* Of what a signal has interrupted, for who finds `sp` in the code that returns from signal handlers. False: no such thing
+ * is there. */
+bool os_frame_interrupted_at(uintptr_t sp, struct os_frame *frame);
+
+/* The address in a return address, which may be signed (AArch64). */
+ALWAYS_INLINE uintptr_t os_frame_address(uintptr_t ra)
+{
+#if defined(__aarch64__)
+    return ra & (((uintptr_t)1 << 48) - 1);
+#else
+    return ra;
+#endif
+}
+
+/* Copies memory that may not be mapped. Returns how many bytes, from the first on, there are. */
+size_t os_read(uintptr_t from, void *to, size_t bytes);
+
+/* A piece of loaded code. */
+struct os_module {
+    const char *path;         /* of the program: as it was started */
+    uintptr_t base;           /* its addresses less those in its file */
+    const uint8_t *unwinding; /* its .eh_frame_hdr; NULL: it has none */
+    bool is_program;          /* and no library */
+};
+
+/* Which one holds this address. Takes no lock and allocates nothing: the loader may be in the middle of dlopen. Where libc
+ * cannot tell without a lock, only the program itself is found. The path stays while the module is loaded. */
+bool os_find_module(uintptr_t address, struct os_module *module);
+
+#endif

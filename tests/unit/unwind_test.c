@@ -1,0 +1,222 @@
+/* observe/unwind.h: every call on the way is found, whatever the functions in between look like. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "observe/unwind.h"
+#include "process.h"
+
+enum { MOST = 128, DEPTH = 30 };
+
+size_t __real_os_read(uintptr_t from, void *to, size_t bytes);
+size_t __wrap_os_read(uintptr_t from, void *to, size_t bytes);
+
+/* The emulator has no process_vm_readv: what is mapped can be written to a pipe. */
+static size_t read_through_pipe(uintptr_t from, void *to, size_t bytes)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t to_page_end = page - from % page;
+    ssize_t written = write(ends[1], (const void *)from, bytes);
+    if (written < 0 && to_page_end < bytes)
+        written = write(ends[1], (const void *)from, to_page_end);
+    size_t got = written > 0 ? (size_t)written : 0;
+    CHECK(got == 0 || read(ends[0], to, got) == written);
+    close(ends[0]);
+    close(ends[1]);
+    return got;
+}
+
+size_t __wrap_os_read(uintptr_t from, void *to, size_t bytes)
+{
+    return process_is_emulated() ? read_through_pipe(from, to, bytes) : __real_os_read(from, to, bytes);
+}
+
+/* Return addresses of the test's own functions, the outermost first: a part of each stack. */
+static _Thread_local uintptr_t expected[MOST];
+static _Thread_local unsigned expected_count;
+
+static void expect(const void *return_address)
+{
+    expected[expected_count++] = (uintptr_t)__builtin_extract_return_addr((void *)(uintptr_t)return_address);
+}
+
+#define EXPECT_CALLER() expect(__builtin_return_address(0))
+
+/* All of them are on the stack, in this order; others may be in between. */
+static NOINLINE size_t check_stack(void)
+{
+    EXPECT_CALLER();
+    uintptr_t calls[MOST];
+    struct os_frame here = os_frame_here();
+    size_t count = unwind(&here, calls, MOST);
+    unsigned left = expected_count;
+    CHECK(count < MOST);
+    for (size_t i = 0; i < count && left > 0; i++)
+        if (calls[i] == expected[left - 1])
+            left--;
+    CHECK(left == 0);
+    expected_count--;
+    return count;
+}
+
+static NOINLINE size_t recurse(unsigned depth)
+{
+    EXPECT_CALLER();
+    size_t count = depth > 0 ? recurse(depth - 1) : check_stack();
+    expected_count--;
+    return count;
+}
+
+static NOINLINE size_t with_realigned_stack(unsigned depth)
+{
+    EXPECT_CALLER();
+    char variable[64 * (depth + 1)];
+    char ALIGNED(128) aligned[128];
+    memset(variable, 1, sizeof variable);
+    memset(aligned, 2, sizeof aligned);
+    __asm__ volatile("" ::"r"(variable), "r"(aligned) : "memory");
+    CHECK((uintptr_t)aligned % 128 == 0);
+    size_t count = depth > 0 ? with_realigned_stack(depth - 1) : check_stack();
+    expected_count--;
+    return count;
+}
+
+__attribute__((optimize("no-omit-frame-pointer"))) static NOINLINE size_t with_frame_pointer(unsigned depth)
+{
+    EXPECT_CALLER();
+    size_t count = depth > 0 ? with_realigned_stack(depth - 1) : check_stack();
+    expected_count--;
+    return count;
+}
+
+static void follows_calls(void)
+{
+    size_t shallow = recurse(0);
+    CHECK(recurse(DEPTH) == shallow + DEPTH);
+    with_realigned_stack(5);
+    with_frame_pointer(3);
+}
+
+static int compare(const void *a, const void *b)
+{
+    check_stack();
+    return *(const int *)a - *(const int *)b;
+}
+
+static void follows_calls_through_libc(void)
+{
+    int numbers[] = {2, 1};
+    EXPECT_CALLER();
+    qsort(numbers, 2, sizeof numbers[0], compare);
+    expected_count--;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    EXPECT_CALLER();
+    check_stack();
+    expected_count--;
+}
+
+static NOINLINE void interrupted(void)
+{
+    EXPECT_CALLER();
+    CHECK(raise(SIGUSR1) == 0);
+    expected_count--;
+}
+
+static void follows_calls_out_of_handlers(void)
+{
+    static char stack[64 << 10];
+    const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction action = {.sa_handler = on_signal};
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    interrupted();
+    action.sa_flags = SA_ONSTACK;
+    CHECK(sigaltstack(&alternate, NULL) == 0 && sigaction(SIGUSR1, &action, NULL) == 0);
+    interrupted();
+}
+
+static void *in_thread(void *unused)
+{
+    recurse(3);
+    return unused;
+}
+
+static void ends_with_the_thread(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, in_thread, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void takes_no_more_than_fits(void)
+{
+    uintptr_t calls[4] = {0};
+    struct os_frame here = os_frame_here();
+    CHECK(unwind(&here, calls, 1) == 1 && calls[0] == here.pc && calls[1] == 0);
+    CHECK(unwind(&here, calls, 2) == 2 && calls[2] == 0);
+    CHECK(unwind(&here, calls, 0) == 0);
+}
+
+/* Whatever stands on the stack, and wherever the registers point. */
+static void ends_on_a_broken_stack(void)
+{
+    static uintptr_t stack[512];
+    uintptr_t calls[MOST];
+    struct os_frame here = os_frame_here();
+    uint64_t state = 1;
+    for (int round = 0; round < 2000; round++) {
+        for (size_t i = 0; i < sizeof stack / sizeof stack[0]; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            uintptr_t choices[] = {0, state, here.pc + (state >> 52), (uintptr_t)&stack[state >> 55], (uintptr_t)abort + 1};
+            stack[i] = choices[(state >> 33) % (sizeof choices / sizeof choices[0])];
+        }
+        struct os_frame broken = {
+            .pc = here.pc + (state >> 54), .sp = (uintptr_t)&stack[state >> 60], .fp = (uintptr_t)&stack[state >> 56]};
+        CHECK(unwind(&broken, calls, MOST) <= MOST);
+        broken.sp = state;
+        broken.fp = UINTPTR_MAX - state % 64;
+        CHECK(unwind(&broken, calls, MOST) <= MOST);
+    }
+}
+
+extern char _dl_find_object __attribute__((weak));
+
+/* A libc that does not tell of loaded code without a lock: calls are followed in the program itself only. */
+static void needs_to_know_libraries(void **state)
+{
+    if (&_dl_find_object == NULL)
+        skip();
+    unit_run(state);
+}
+
+/* The emulator's code to which handlers return is no function. */
+static void needs_a_kernel(void **state)
+{
+    if (process_is_emulated())
+        skip();
+    needs_to_know_libraries(state);
+}
+
+#define UNIT_TEST_IF(condition, function) {#function, condition, NULL, NULL, &(struct unit_case){function}}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(follows_calls),
+        UNIT_TEST_IF(needs_to_know_libraries, follows_calls_through_libc),
+        UNIT_TEST_IF(needs_a_kernel, follows_calls_out_of_handlers),
+        UNIT_TEST(ends_with_the_thread),
+        UNIT_TEST(takes_no_more_than_fits),
+        UNIT_TEST(ends_on_a_broken_stack),
+    };
+    return cmocka_run_group_tests_name("unwind", tests, NULL, NULL);
+}

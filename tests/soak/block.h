@@ -25,7 +25,7 @@ bool block_failure_allowed(void);
 /* How many requests have failed since this was asked last. */
 size_t block_refusals(void);
 
-/* A block from one of the family's functions, filled. `alignment` is looked at for BLOCK_ALIGNED. False: memory is short. */
+/* A block from one of the family's functions, filled. `alignment` is for BLOCK_ALIGNED only. False: memory is short. */
 bool block_make(struct block *block, enum block_source source, size_t size, size_t alignment, uint64_t *random);
 
 /* Is everything as it was left? */

@@ -1,7 +1,7 @@
 /*
- * What a block holds: a pattern that follows from a seed and the place in the block. Blocks of up to CONTENT_FULL bytes hold
- * it in all bytes; larger ones at both ends and at one place in each page (above 1 MiB: in every eighth), which is enough
- * to notice a page that was lost, zeroed or given out twice.
+ * What a block holds: a pattern that follows from a seed and the place in the block. Blocks of up to CONTENT_FULL bytes
+ * hold it in all bytes; larger ones at both ends and at one place in each page (above 1 MiB: in every eighth), which is
+ * enough to notice a page that was lost, zeroed or given out twice.
  */
 #ifndef HAK_SOAK_CONTENT_H
 #define HAK_SOAK_CONTENT_H

@@ -28,7 +28,9 @@ bool hand_make_any(struct hand *hand)
                                      : dice < 15 ? BLOCK_REALLOC
                                                  : BLOCK_ALIGNED;
     const size_t alignment = (size_t)1 << random_below(&hand->random, 13);
-    return hand_make(hand, source, hand_size(hand), alignment);
+    const size_t size = hand_size(hand);
+    /* jemalloc 5.3 does not align blocks of 0 bytes. */
+    return hand_make(hand, source, source == BLOCK_ALIGNED && size == 0 ? 1 : size, alignment);
 }
 
 void hand_free(struct hand *hand, size_t index)
@@ -55,7 +57,8 @@ void hand_leave(struct hand *hand, size_t index)
 void hand_free_others(struct hand *hand, size_t count)
 {
     struct block block;
-    for (size_t i = 0; i < count && !hand->alone && pool_take(&block, &hand->random); i++) {
+    uint64_t random = random_next(&hand->random); /* one number, whatever the pool has: the plan stays as it is */
+    for (size_t i = 0; i < count && !hand->alone && pool_take(&block, &random); i++) {
         block_free(&block);
     }
 }

@@ -69,7 +69,7 @@ static void aligned(struct hand *hand)
     uint64_t *random = &hand->random;
     for (size_t i = 0; i < hand->work / 4; i++) {
         const size_t alignment = (size_t)1 << random_below(random, random_below(random, 22) + 1);
-        (void)hand_make(hand, BLOCK_ALIGNED, hand_size(hand), alignment);
+        (void)hand_make(hand, BLOCK_ALIGNED, 1 + hand_size(hand), alignment);
         while (hand->ledger.bytes > hand->share || hand->ledger.count > hand->work) {
             hand_free(hand, random_below(random, hand->ledger.count));
         }

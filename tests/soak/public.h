@@ -11,8 +11,8 @@ bool public_is_there(void);
 /* "hakmem VERSION", or that it is another. */
 const char *public_name(void);
 
-/* Without them public_trim does nothing, and public_purge leaves alone what threads have cached. To be said before there are
- * threads. */
+/* Without them public_trim does nothing, and public_purge leaves alone what threads have cached. To be said before there
+ * are threads. */
 void public_allow_trims(bool allow);
 
 void public_purge(bool cached);

@@ -1,6 +1,6 @@
 /*
- * The main thread starts the round's threads, looks at resident memory while they work, and joins them. The threads meet at a
- * barrier before each step, in which either all run one phase or each runs one of its own choice.
+ * The main thread starts the round's threads, looks at resident memory while they work, and joins them. The threads
+ * meet at a barrier before each step, in which either all run one phase or each runs one of its own choice.
  */
 #include "round.h"
 
@@ -90,7 +90,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Threads, bytes and phases. The second round has all threads, so that the first three tell what a heap of that size keeps. */
+/* Threads, bytes and phases. The second round has all threads, so that the first three tell what so many heaps keep. */
 static struct round plan(size_t number)
 {
     uint64_t random = mixed(number, 0, 0);

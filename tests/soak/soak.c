@@ -1,13 +1,13 @@
 /*
- * A long run whose threads, sizes and phases change from round to round. Every block is filled with a pattern and has a record
- * outside the allocator (block.h): content, zeroes from calloc, alignment and usable size are checked, and by the content
- * that no two blocks overlap. After each round all but a few small blocks are freed and the caches purged; resident
- * memory may then not grow.
+ * A long run whose threads, sizes and phases change from round to round. Every block is filled with a pattern and has a
+ * record outside the allocator (block.h): content, zeroes from calloc, alignment and usable size are checked, and by the
+ * content that no two blocks overlap. After each round all but a few small blocks are freed and the caches purged;
+ * resident memory may then not grow.
  *
  *   soak [--minutes N] [--rounds N] [--seed S] [--threads MOST] [--no-forks] [--no-trims]      (--help says more)
  *
- * It runs under any allocator; without hakmem growth is not checked. The seed repeats each thread's choices, not how threads
- * interleave: a single thread repeats a run exactly, but for the time that ends it.
+ * It runs under any allocator; without hakmem growth is not checked. The seed repeats what each thread does, but for what
+ * a hard limit refuses; not how threads interleave, which blocks of others they find, and when time ends a run.
  */
 #include "process.h"
 #include "public.h"
@@ -57,7 +57,10 @@ int main(int argc, char **argv)
     const struct options options = options_read(argc, argv);
     printf("soak: seed %llu, up to %zu threads, %g minutes, hakmem %s\n", (unsigned long long)options.seed, options.threads,
            options.minutes, public_name());
-    where_begin(options.seed, options.threads, HAK_TEST_RSS_FACTOR == 1);
+    static char repeat[128];
+    snprintf(repeat, sizeof repeat, "--seed %llu --threads %zu%s%s", (unsigned long long)options.seed, options.threads,
+             options.forks ? "" : " --no-forks", options.trims ? "" : " --no-trims");
+    where_begin(repeat, HAK_TEST_RSS_FACTOR == 1);
     public_allow_trims(options.trims);
     rounds_begin(&options);
 

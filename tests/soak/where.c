@@ -11,24 +11,22 @@
 
 static _Thread_local size_t current_round, current_thread;
 static _Thread_local const char *current_phase = "start";
-static uint64_t run_seed;
-static size_t run_threads;
+static const char *repeat_with = "";
 static atomic_flag told = ATOMIC_FLAG_INIT;
 
 /* Tells `what`, unless another thread has told something already. */
 static void tell(const struct block *block, const char *what)
 {
-    static const struct block none;
-    const struct block *b = block != NULL ? block : &none;
+    char about[160] = "", line[512];
     if (atomic_flag_test_and_set(&told)) {
         return;
     }
-    char line[512];
-    const int length = snprintf(line, sizeof line,
-                                "soak: failed: %s: round %zu, phase %s, thread %zu, address %p, size %zu, alignment %zu, "
-                                "content %#llx; repeat with --seed %llu --threads %zu\n",
-                                what, current_round, current_phase, current_thread, (void *)b->at, b->size, b->alignment,
-                                (unsigned long long)b->seed, (unsigned long long)run_seed, run_threads);
+    if (block != NULL) {
+        snprintf(about, sizeof about, ", address %p, size %zu, alignment %zu, content's seed %#llx", (void *)block->at,
+                 block->size, block->alignment, (unsigned long long)block->seed);
+    }
+    const int length = snprintf(line, sizeof line, "soak: failed: %s: round %zu, phase %s, thread %zu%s; repeat with %s\n",
+                                what, current_round, current_phase, current_thread, about, repeat_with);
     const ssize_t written = write(STDERR_FILENO, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
     (void)written;
 }
@@ -42,10 +40,9 @@ static void on_signal(int number)
     raise(number);
 }
 
-void where_begin(uint64_t seed, size_t threads, bool catch_signals)
+void where_begin(const char *arguments, bool catch_signals)
 {
-    run_seed = seed;
-    run_threads = threads;
+    repeat_with = arguments;
     if (catch_signals) {
         signal(SIGABRT, on_signal);
         signal(SIGSEGV, on_signal);

@@ -4,12 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct block;
 
-/* How to repeat the run, for the line; and a line for the signals by which an allocator ends a process. */
-void where_begin(uint64_t seed, size_t threads, bool catch_signals);
+/* The arguments that repeat the run, for the line; they must stay alive. With `catch_signals` SIGABRT, by which an
+ * allocator ends a process, and faults get the line too, and then end the process as they would have. */
+void where_begin(const char *arguments, bool catch_signals);
 
 /* Says where the calling thread is; `phase` must stay alive. */
 void where_set(size_t round, const char *phase, size_t thread);

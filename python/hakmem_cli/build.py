@@ -192,6 +192,12 @@ def build_benchmarks() -> None:
         _build("release", tests=False, targets=("hakmem", "benchmarks"))
 
 
+def build_test(target: str) -> None:
+    """One test program of the release build, and the library."""
+    with _lock():
+        _build("release", tests=True, targets=("hakmem", target))
+
+
 def build_tree(root: Path) -> Path:
     """The library of another tree than ours, in a build directory of its own there."""
     with _lock():

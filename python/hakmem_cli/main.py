@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from hakmem_cli import info, lab, programs, run, test
+from hakmem_cli import info, lab, programs, run, soak, test
 from hakmem_cli.say import CANNOT, CannotError, say
 
 MODES = ("minimal", "fast", "balanced")
@@ -44,8 +44,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     info_parser = commands.add_parser("info", help="which binary, on which machine", allow_abbrev=False)
     info_parser.set_defaults(call=lambda a: info.info())
 
-    # Its words are the lab's own, --help too: see main().
+    # Their words are the lab's and the soak's own, --help too: see main().
     commands.add_parser("bench", help="measure allocators side by side", add_help=False)
+    commands.add_parser("soak", help="a long checked run: threads, sizes and phases change", add_help=False)
 
     parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
@@ -61,6 +62,8 @@ def main(arguments: list[str]) -> int:
     try:
         if arguments[:1] == ["bench"]:
             return lab.run(arguments[1:])
+        if arguments[:1] == ["soak"]:
+            return soak.soak(arguments[1:])
         parsed = _parse(arguments)
         return int(parsed.call(parsed))
     except CannotError as error:

@@ -33,13 +33,8 @@ def _is_there(proof: str) -> bool:
     return Path(proof).exists() if proof.startswith("/") else shutil.which(proof) is not None
 
 
-def ensure(more: list[str]) -> None:
-    """Installs what is missing of our own needs and of `more`, if this is Debian and we may; otherwise says what to
-    install."""
-    needed = {**_PACKAGES, **ports.PACKAGES}
-    missing = [package for package, proof in needed.items() if not _is_there(proof)]
-    if shutil.which("dpkg-query") is not None:
-        missing += [package for package in more if not apt.is_installed(package)]
+def _install(missing: list[str]) -> None:
+    """If this is Debian and we may; otherwise says what to install."""
     if not missing:
         return
     command = "apt-get install -y " + " ".join(missing)
@@ -49,3 +44,18 @@ def ensure(more: list[str]) -> None:
     reason = apt.install(missing)
     if reason is not None:
         raise CannotError(reason)
+
+
+def ensure(more: list[str]) -> None:
+    """Of our own needs and of `more`, what is missing is installed."""
+    needed = {**_PACKAGES, **ports.PACKAGES}
+    missing = [package for package, proof in needed.items() if not _is_there(proof)]
+    if shutil.which("dpkg-query") is not None:
+        missing += [package for package in more if not apt.is_installed(package)]
+    _install(missing)
+
+
+def ensure_cmocka() -> None:
+    """Without it the tests cannot be configured."""
+    name = "libcmocka-dev"
+    _install([] if _is_there(_PACKAGES[name]) else [name])

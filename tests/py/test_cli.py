@@ -124,7 +124,7 @@ class Information(unittest.TestCase):
     def test_help(self) -> None:
         done = run(*HAKMEM, "--help")
         self.assertEqual(done.returncode, 0)
-        for command in ("run", "test", "info"):
+        for command in ("run", "test", "info", "bench", "soak"):
             self.assertRegex(done.stdout, rf"(?m)^    {command} ")
 
     def test_info(self) -> None:
@@ -134,6 +134,37 @@ class Information(unittest.TestCase):
         self.assertIn("commit", rows["build"])
         self.assertIn(f"{os.sysconf('SC_PAGE_SIZE')} bytes", rows["page size"])
         self.assertLessEqual({"huge pages", "RLIMIT_AS", "cgroup memory", "processors", "kernel", "libc"}, set(rows))
+
+
+class Soak(unittest.TestCase):
+    """`soak` builds its program, and runs it with the library."""
+
+    def test_runs_with_the_library(self) -> None:
+        done = run(*HAKMEM, "soak", "--minutes", "0.02", "--rounds", "1", "--seed", "7", "--threads", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\Asoak: seed 7, up to 2 threads, 0.02 minutes, hakmem \d")
+        self.assertRegex(done.stdout, r"(?m)^soak: round 1: .* blocks, peak .* MiB, after purge .* MiB")
+        self.assertRegex(done.stdout, r"(?m)^soak: ok, 1 rounds, \d+ blocks in ")
+
+    def test_says_what_is_legal(self) -> None:
+        for words, legal in (
+            (["--minutes", "soon"], "0.01 to 100000"),
+            (["--rounds", "0"], "1 to 1000000000"),
+            (["--seed", "-1"], "0 to 18446744073709551615"),
+            (["--threads", "65"], "1 to 64"),
+            (["--frobnicate"], "--minutes N"),
+        ):
+            done = run(*HAKMEM, "soak", *words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            # What a first build says comes before.
+            line = done.stderr.splitlines()[-1]
+            self.assertRegex(line, rf"\Asoak: .*{words[0]}")
+            self.assertIn(legal, line)
+
+    def test_helps(self) -> None:
+        done = run(*HAKMEM, "soak", "--help")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("--minutes N", done.stdout)
 
 
 FAKE_CMAKE = """#!/bin/sh

@@ -1,0 +1,55 @@
+#include "public.h"
+
+#include "check.h"
+#include "family.h"
+#include "hakmem.h"
+
+#pragma weak hak_purge
+#pragma weak hak_prewarm
+#pragma weak hak_set_limit
+#pragma weak hak_version
+
+static bool trims = true;
+
+void public_allow_trims(bool allow)
+{
+    trims = allow;
+}
+
+bool public_is_there(void)
+{
+    return hak_version != NULL && hak_purge != NULL;
+}
+
+const char *public_name(void)
+{
+    return public_is_there() ? hak_version() : "none: another allocator serves this process";
+}
+
+void public_purge(bool cached)
+{
+    if (hak_purge != NULL) {
+        (void)hak_purge(cached && trims ? HAK_PURGE_CACHED : HAK_PURGE_FREE);
+    }
+}
+
+void public_trim(void)
+{
+    if (family.malloc_trim != NULL && trims) {
+        (void)family.malloc_trim(0);
+    }
+}
+
+void public_prewarm(size_t size, size_t count)
+{
+    if (hak_prewarm != NULL) {
+        (void)hak_prewarm(size, count);
+    }
+}
+
+void public_set_limit(size_t soft, size_t hard)
+{
+    if (hak_set_limit != NULL) {
+        CHECK(hak_set_limit(soft, hard) == 0);
+    }
+}

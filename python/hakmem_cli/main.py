@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from hakmem_cli import info, lab, programs, run, soak, test
+from hakmem_cli import info, lab, programs, run, soak, symbolize, test
 from hakmem_cli.say import CANNOT, CannotError, say
 
 MODES = ("minimal", "fast", "balanced")
@@ -43,6 +43,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
     info_parser = commands.add_parser("info", help="which binary, on which machine", allow_abbrev=False)
     info_parser.set_defaults(call=lambda a: info.info())
+
+    symbolize_parser = commands.add_parser("symbolize", help="name functions and lines in a report", allow_abbrev=False)
+    symbolize_parser.add_argument("file", nargs="?", help="the report (default: standard input)")
+    symbolize_parser.set_defaults(call=lambda a: symbolize.symbolize(a.file))
 
     # Their words are the lab's and the soak's own, --help too: see main().
     commands.add_parser("bench", help="measure allocators side by side", add_help=False)

@@ -35,7 +35,7 @@ ALWAYS_INLINE void *hot_malloc(size_t size)
     void *block = load_relaxed(top);
     if (UNLIKELY(block == NULL))
         return door_malloc(size);
-    store_relaxed(&bin->top, top - 1);
+    store_before_barrier(&bin->top, top - 1);
     return block;
 }
 
@@ -55,7 +55,7 @@ ALWAYS_INLINE void hot_free(void *block)
     if (UNLIKELY(load_relaxed(top) == block))
         goto door;
     store_relaxed(top + 1, block);
-    store_relaxed(&bin->top, top + 1);
+    store_before_barrier(&bin->top, top + 1);
     return;
 door:
     door_free(block);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "check/crash.h"
+#include "check/guard.h"
 #include "config/options.h"
 #include "config/policy.h"
 
@@ -14,4 +15,6 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     options_load(environ != NULL ? environ : environment);
     if (policy.crash_reports)
         crash_start();
+    if (policy.guard_bytes > 0)
+        guard_start();
 }

@@ -4,6 +4,8 @@
 
 #include "arena/arena.h"
 #include "arena/meta.h"
+#include "base/atomic.h"
+#include "heap/door.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
 #include "large/bigcache.h"
@@ -27,11 +29,9 @@ static void add_heap(struct memory_stats *stats, const struct heap *heap)
     stats->from_stock += load_relaxed(&heap->from_stock);
 }
 
-void stats_read(struct memory_stats *stats)
+static void read(void *argument)
 {
-    *stats = (struct memory_stats){0};
-    if (arena.base == NULL)
-        return;
+    struct memory_stats *stats = argument;
     struct span_stats span;
     struct large_stats large;
     struct bigcache_counts kept = bigcache_counts();
@@ -50,4 +50,24 @@ void stats_read(struct memory_stats *stats)
     stats->bigcache_waits = kept.waits;
     memcpy(stats->from_span, span.served, sizeof span.served);
     stats->span_waits = span.waits;
+}
+
+void stats_read(struct memory_stats *stats)
+{
+    *stats = (struct memory_stats){0};
+    if (load_acquire(&arena.base) != NULL)
+        door_visit(read, stats);
+}
+
+static void read_resident(void *argument)
+{
+    *(size_t *)argument = span_resident_bytes();
+}
+
+size_t stats_resident_bytes(void)
+{
+    size_t bytes = 0;
+    if (load_acquire(&arena.base) != NULL)
+        door_visit(read_resident, &bytes);
+    return bytes;
 }

@@ -30,4 +30,7 @@ struct memory_stats {
 
 void stats_read(struct memory_stats *stats);
 
+/* Bytes of the heap that are in memory: the kernel is asked, for each superslab. */
+size_t stats_resident_bytes(void);
+
 #endif

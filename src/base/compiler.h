@@ -14,6 +14,7 @@
 #define FRAGILE __attribute__((section("hak_fragile")))
 #define HIDDEN __attribute__((visibility("hidden")))
 #define ALIGNED(n) __attribute__((aligned(n)))
+#define UNSANITIZED __attribute__((no_sanitize("address", "thread")))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
 #if defined(__SANITIZE_THREAD__)

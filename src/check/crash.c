@@ -9,15 +9,14 @@
 #include "base/atomic.h"
 #include "base/fail.h"
 #include "check/nearest.h"
+#include "check/stack_text.h"
 #include "heap/life.h"
 #include "large/bigcache.h"
 #include "large/large.h"
-#include "observe/unwind.h"
 #include "os/frame.h"
+#include "os/handler.h"
 #include "os/os.h"
 #include "span/span.h"
-
-enum { CALLS_MOST = 64 };
 
 static const struct {
     int number;
@@ -37,36 +36,6 @@ static bool begin(void)
 {
     int nobody = 0;
     return __atomic_compare_exchange_n(&reporting, &nobody, os_thread_id(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-static void write_call(unsigned number, uintptr_t call)
-{
-    struct os_module module;
-    if (!os_find_module(call, &module))
-        note("    #%u %p", number, (void *)call);
-    else
-        note("    #%u %p (%s+%p)", number, (void *)call, module.path, (void *)(call - module.base));
-}
-
-/* In the library; of a program that holds it in itself nothing tells. */
-static bool is_ours(uintptr_t address)
-{
-    struct os_module here;
-    struct os_module there;
-    return os_find_module((uintptr_t)crash_start, &here) && !here.is_program && os_find_module(address, &there)
-           && here.base == there.base;
-}
-
-/* The calls; of the library's own at the top, only the first: what the program has called. */
-static void write_stack(const struct os_frame *from, bool skip_own)
-{
-    uintptr_t calls[CALLS_MOST];
-    size_t count = unwind(from, calls, CALLS_MOST);
-    size_t first = 0;
-    while (skip_own && first + 1 < count && is_ours(calls[first + 1]))
-        first++;
-    for (size_t i = first; i < count; i++)
-        write_call((unsigned)(i - first), calls[i]);
 }
 
 static void write_heap(void)
@@ -99,7 +68,7 @@ static void write_signal(unsigned which, const siginfo_t *info, const void *cont
         note("hakmem: crash: %s at %p, thread %d: the address is %s", signals[which].name, info->si_addr, os_thread_id(), where);
     }
     struct os_frame frame = os_frame_interrupted(context);
-    write_stack(&frame, false);
+    stack_write_from(&frame);
     write_heap();
 }
 
@@ -111,11 +80,8 @@ static void handle(int number, siginfo_t *info, void *context)
     int saved = errno;
     if (begin())
         write_signal(which, info, context);
-    (void)sigaction(number, &before[which], NULL);
-    /* What the processor has raised comes again when this returns; what somebody has sent does not. */
-    if (info->si_code <= 0 && number != SIGABRT)
-        (void)raise(number);
     errno = saved;
+    os_hand_on(number, info, context, &before[which]);
 }
 
 /* After the line of a fatal error of our own; abort follows. */
@@ -124,17 +90,13 @@ static void after_fatal(void)
     struct os_frame frame = os_frame_here();
     if (!begin())
         return;
-    write_stack(&frame, true);
+    stack_write_from(&frame);
     write_heap();
 }
 
 void crash_start(void)
 {
     fail_also = after_fatal;
-    for (unsigned i = 0; i < SIGNALS; i++) {
-        struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
-        action.sa_sigaction = handle;
-        (void)sigemptyset(&action.sa_mask);
-        (void)sigaction(signals[i].number, &action, &before[i]);
-    }
+    for (unsigned i = 0; i < SIGNALS; i++)
+        os_set_handler(signals[i].number, handle, &before[i]);
 }

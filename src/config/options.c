@@ -5,12 +5,15 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/fail.h"
 #include "base/fmt.h"
 #include "config/policy.h"
 #include "os/os.h"
 
-enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000 };
+enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024 };
+
+#define GUARD_BYTES_MOST TIB
 
 struct option {
     const char *name;
@@ -46,16 +49,25 @@ static bool parse_delay(const char *text, const char *end, uint32_t *out)
     return true;
 }
 
-/* Digits and at most one of K, M, G, T, up to `end`; 0 is SIZE_MAX, no limit. */
-static bool parse_limit(const char *text, const char *end, size_t *out)
+/* Digits and at most one of K, M, G, T, up to `end`. */
+static bool parse_bytes(const char *text, const char *end, size_t *out)
 {
     static const char suffixes[] = "KMGT";
     const char *suffix = end > text ? strchr(suffixes, end[-1]) : NULL;
     unsigned shift = suffix != NULL ? (unsigned)(suffix - suffixes + 1) * 10 : 0;
-    size_t value;
-    if (!parse_number(text, suffix != NULL ? end - 1 : end, SIZE_MAX >> shift, &value))
+    if (!parse_number(text, suffix != NULL ? end - 1 : end, SIZE_MAX >> shift, out))
         return false;
-    *out = value != 0 ? value << shift : SIZE_MAX;
+    *out <<= shift;
+    return true;
+}
+
+/* 0 is SIZE_MAX, no limit. */
+static bool parse_limit(const char *text, const char *end, size_t *out)
+{
+    if (!parse_bytes(text, end, out))
+        return false;
+    if (*out == 0)
+        *out = SIZE_MAX;
     return true;
 }
 
@@ -133,6 +145,21 @@ static bool set_purge(const char *text)
     return true;
 }
 
+static bool set_guard(const char *value)
+{
+    const char *end = value + strlen(value);
+    const char *colon = strchr(value, ':');
+    size_t bytes;
+    size_t slots = policy.guard_slots;
+    if (!parse_bytes(value, colon != NULL ? colon : end, &bytes) || bytes > GUARD_BYTES_MOST)
+        return false;
+    if (colon != NULL && (!parse_number(colon + 1, end, GUARD_SLOTS_MOST, &slots) || slots == 0))
+        return false;
+    policy.guard_bytes = bytes;
+    policy.guard_slots = (uint32_t)slots;
+    return true;
+}
+
 static bool set_crash(const char *value)
 {
     policy.crash_reports = strcmp(value, "1") == 0;
@@ -146,6 +173,8 @@ static const struct option options[] = {
      set_limit},
     {"HAKMEM_PURGE", "delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or several with commas between",
      "the mode's", set_purge},
+    {"HAKMEM_GUARD", "BYTES or BYTES:SLOTS, bytes up to 1T, or with K, M, G, T, 0 for none, 1 to 1024 slots", "the mode's",
+     set_guard},
     {"HAKMEM_CRASH", "0, 1", "0", set_crash},
 };
 

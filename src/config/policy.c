@@ -8,7 +8,7 @@
     {                                                                                                  \
         .magazine_bytes = 64 << 10, .thread_cache_bytes = 2 << 20, .bigcache_bytes = 64 << 20,         \
         .bigcache_ms = 1000, .purge_ms = 1000, .purger = true,                                         \
-        .heartbeat_bytes = 4 << 20                                                                     \
+        .heartbeat_bytes = 4 << 20, .guard_bytes = 256 << 20, .guard_slots = 32                        \
     }
 
 struct mode {
@@ -25,7 +25,8 @@ static const struct mode modes[] = {
       .bigcache_ms = 0,
       .purge_ms = 0,
       .purger = true,
-      .heartbeat_bytes = 1 << 20}},
+      .heartbeat_bytes = 1 << 20,
+      .guard_slots = 32}},
     {"fast",
      {.magazine_bytes = 256 << 10,
       .thread_cache_bytes = 16 << 20,
@@ -33,7 +34,8 @@ static const struct mode modes[] = {
       .bigcache_ms = 10000,
       .purge_ms = 10000,
       .purger = true,
-      .heartbeat_bytes = 16 << 20}},
+      .heartbeat_bytes = 16 << 20,
+      .guard_slots = 32}},
 };
 
 struct policy policy = BALANCED;

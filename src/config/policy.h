@@ -24,6 +24,8 @@ struct policy {
     uint32_t purge_ms;         /* how long free units keep their pages */
     enum huge_pages huge;
     bool purger;               /* may the purger run as a thread? */
+    size_t guard_bytes;        /* requested, between two guarded samples; 0: none */
+    uint32_t guard_slots;      /* guarded blocks, live and freed, at once */
     bool crash_reports;        /* is what kills the process reported? */
     size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
     size_t soft_limit;         /* bytes held, SIZE_MAX: none; 0: not known yet, by the control group's */

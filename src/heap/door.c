@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "config/policy.h"
 #include "heap/entry.h"
+#include "heap/events.h"
 #include "heap/fork.h"
 #include "heap/heartbeat.h"
 #include "heap/interrupt.h"
@@ -100,6 +101,11 @@ static void *small(struct heap *heap, size_t size)
     return block;
 }
 
+static COLD void *sample(struct heap *heap, size_t size)
+{
+    return heap_events.sample != NULL ? heap_events.sample(heap, size) : NULL;
+}
+
 static void *from_orphan(size_t size)
 {
     /* Before the start the table says class 0 for everything. */
@@ -132,7 +138,9 @@ NOINLINE void *door_malloc(size_t size)
         return small_without_heap(size);
     if (unborn) /* the caller charged the static view */
         charge(heap, size);
-    void *block = small(heap, size);
+    void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size) : NULL;
+    if (LIKELY(block == NULL))
+        block = small(heap, size);
     leave(heap);
     if (UNLIKELY(block == NULL))
         errno = ENOMEM;
@@ -194,6 +202,13 @@ static const char *fault_of(uintptr_t tag)
     return tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE;
 }
 
+/* What no tag explains. */
+static COLD void free_other(uintptr_t tag, void *p)
+{
+    if (heap_events.free_other == NULL || !heap_events.free_other(p))
+        report_pointer(fault_of(tag), p);
+}
+
 static void free_large(struct heap *heap, void *p)
 {
     size_t bytes;
@@ -244,7 +259,7 @@ static void route(struct heap *heap, void *p)
     else if (tag == TAG_LARGE)
         free_large(heap, p);
     else
-        report_pointer(fault_of(tag), p);
+        free_other(tag, p);
 }
 
 static void free_deferred(struct heap *heap)
@@ -274,8 +289,10 @@ static COLD void free_without_heap(void *p)
 {
     uintptr_t tag = arena_tag(p);
     struct heap *interrupted = view_load()->heap;
-    if (tag < TAG_KINDS && tag != TAG_LARGE)
-        report_pointer(fault_of(tag), p);
+    if (tag < TAG_KINDS && tag != TAG_LARGE) {
+        free_other(tag, p);
+        return;
+    }
     if (interrupted != NULL && defer(interrupted, p))
         return;
     /* A handler that frees more than that while its thread holds a lock leaks the rest. */
@@ -298,6 +315,14 @@ NOINLINE void door_free(void *p)
     entry_leave(heap);
 }
 
+static COLD size_t size_of_other(const void *p)
+{
+    size_t size;
+    if (heap_events.size_of_other == NULL || !heap_events.size_of_other(p, &size))
+        report_pointer(FAULT_INVALID_POINTER, p);
+    return size;
+}
+
 size_t door_usable_size(const void *p)
 {
     uintptr_t tag = arena_tag(p);
@@ -308,9 +333,7 @@ size_t door_usable_size(const void *p)
     if (tag >= TAG_KINDS && slab_holds(arena_span(p), p))
         return size_classes[tag % SIZE_CLASSES].size;
     const struct large *block = large_find(p);
-    if (block == NULL)
-        report_pointer(FAULT_INVALID_POINTER, p);
-    return block->bytes;
+    return block != NULL ? block->bytes : size_of_other(p);
 }
 
 size_t door_prewarm(size_t size, size_t count)
@@ -327,18 +350,10 @@ size_t door_prewarm(size_t size, size_t count)
     return min_size(ready, count);
 }
 
-void door_set_limits(size_t soft, size_t hard)
+void door_visit(void (*work)(void *argument), void *argument)
 {
     struct heap *heap = enter_own();
-    limit_set(soft, hard);
-    if (heap != NULL)
-        entry_leave(heap);
-}
-
-void door_set_limit_listener(struct limit_listener listener)
-{
-    struct heap *heap = enter_own();
-    limit_set_listener(listener);
+    work(argument);
     if (heap != NULL)
         entry_leave(heap);
 }

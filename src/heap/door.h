@@ -45,9 +45,8 @@ size_t door_usable_size(const void *p);
 size_t door_prewarm(size_t size, size_t count);
 size_t door_purge(bool also_cached);
 
-/* limit_set and limit_set_listener, inside the door: a signal handler that allocates meanwhile must see that it has
- * interrupted the holder of a lock. */
-void door_set_limits(size_t soft, size_t hard);
-void door_set_limit_listener(struct limit_listener listener);
+/* Calls work(argument) inside the door, for what takes locks: a signal handler that allocates meanwhile must see that it
+ * has interrupted their holder. */
+void door_visit(void (*work)(void *argument), void *argument);
 
 #endif

@@ -3,12 +3,23 @@
 #ifndef HAK_HEAP_EVENTS_H
 #define HAK_HEAP_EVENTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/compiler.h"
 #include "heap/heap.h"
 
 struct heap_events {
     /* A thread has requested another policy.heartbeat_bytes. Inside its door. */
     void (*heartbeat)(struct heap *heap);
+
+    /* A request of a small block that is why the next heartbeat is due: a block from elsewhere, or NULL: the heap's will do.
+     * Inside the door. */
+    void *(*sample)(struct heap *heap, size_t size);
+
+    /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. */
+    bool (*free_other)(void *p);
+    bool (*size_of_other)(const void *p, size_t *size);
 };
 
 extern HIDDEN struct heap_events heap_events;

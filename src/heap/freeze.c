@@ -86,7 +86,7 @@ static size_t empty_magazine(struct heap *heap, unsigned class)
     if (slots == NULL)
         return 0;
     size_t taken = 0;
-    void **top = load_relaxed(&heap->view.bin[class].top);
+    void **top = load_after_barrier(&heap->view.bin[class].top);
     for (void **slot = slots + 1; slot < top; slot++) {
         void *p = load_relaxed(slot);
         if (p == NULL)

@@ -114,6 +114,7 @@ struct heap {
     struct heap *looked_at;      /* by sleeper_look, the last time; or NULL */
     size_t freed;                /* bytes that left the magazines and large blocks since the last heartbeat */
     size_t capacity_bytes;       /* of all magazines, if full */
+    int64_t looked_to;           /* bytes of budget granted when it was last asked for a sample */
     uint64_t aged_ms;            /* when this heap last looked for old memory */
     uint32_t record;             /* units; beyond them its slabs are more than ever, and it looks for holes first */
     uint32_t holes_next;         /* the first class in which it looks for holes the next time */

@@ -26,6 +26,9 @@ static struct shard {
 
 static struct list bins[SHARDS][BINS];
 
+/* Bit i: shard i keeps something. */
+static uint32_t kept_in;
+
 static struct list *bin_in(const struct shard *shard, unsigned bin)
 {
     return &bins[shard - shards][bin];
@@ -45,7 +48,12 @@ static void note(struct shard *shard, ptrdiff_t change)
 {
     const struct list_node *last = shard->by_age.last;
     store_relaxed(&shard->oldest_ms, last != NULL ? LIST_ENTRY(last, struct large, age)->freed_ms : NEVER);
+    uint32_t bit = 1u << (shard - shards);
+    if (shard->bytes == 0)
+        add_relaxed(&kept_in, bit);
     store_relaxed(&shard->bytes, shard->bytes + (size_t)change);
+    if (shard->bytes == 0)
+        sub_relaxed(&kept_in, bit);
 }
 
 static void take_out(struct shard *shard, struct large *block)
@@ -100,10 +108,11 @@ static struct large *get_from(struct shard *shard, size_t units)
 
 struct large *bigcache_get(size_t units)
 {
-    struct large *found = NULL;
     unsigned own = shard_of_thread();
-    for (unsigned i = 0; i < SHARDS && found == NULL; i++)
-        found = get_from(&shards[(own + i) % SHARDS], units);
+    uint32_t kept = load_relaxed(&kept_in);
+    struct large *found = (kept >> own & 1) != 0 ? get_from(&shards[own], units) : NULL;
+    for (kept &= ~(1u << own); kept != 0 && found == NULL; kept &= kept - 1)
+        found = get_from(&shards[__builtin_ctz(kept)], units);
     return found;
 }
 
@@ -111,13 +120,10 @@ struct large *bigcache_get(size_t units)
 static struct shard *oldest_shard(void)
 {
     struct shard *oldest = NULL;
-    uint64_t oldest_ms = NEVER;
-    for (unsigned i = 0; i < SHARDS; i++) {
-        uint64_t ms = load_relaxed(&shards[i].oldest_ms);
-        if (load_relaxed(&shards[i].bytes) > 0 && ms < oldest_ms) {
-            oldest = &shards[i];
-            oldest_ms = ms;
-        }
+    for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1) {
+        struct shard *shard = &shards[__builtin_ctz(kept)];
+        if (oldest == NULL || load_relaxed(&shard->oldest_ms) < load_relaxed(&oldest->oldest_ms))
+            oldest = shard;
     }
     return oldest;
 }
@@ -150,8 +156,8 @@ struct large *bigcache_evict(uint64_t before_ms)
 size_t bigcache_bytes(void)
 {
     size_t bytes = 0;
-    for (unsigned i = 0; i < SHARDS; i++)
-        bytes += load_relaxed(&shards[i].bytes);
+    for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1)
+        bytes += load_relaxed(&shards[__builtin_ctz(kept)].bytes);
     return bytes;
 }
 

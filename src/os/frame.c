@@ -25,6 +25,50 @@ struct os_frame os_frame_interrupted(const void *context)
 #endif
 }
 
+#if defined(__x86_64__)
+
+enum { PAGE_FAULT = 14, WRITES = 1 << 1 };
+
+enum os_access os_access(const void *context)
+{
+    const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    if (registers[REG_TRAPNO] != PAGE_FAULT)
+        return OS_ACCESS_UNKNOWN;
+    return (registers[REG_ERR] & WRITES) != 0 ? OS_ACCESS_WRITE : OS_ACCESS_READ;
+}
+
+#elif defined(__aarch64__)
+
+/* Of the kernel's interface (asm/sigcontext.h): records behind the registers, the last of no size. */
+enum { ESR_MAGIC = 0x45535201, CLASS_SHIFT = 26, DATA_ABORT = 0x24, WRITES = 1 << 6 };
+
+struct record {
+    uint32_t magic;
+    uint32_t size;
+};
+
+enum os_access os_access(const void *context)
+{
+    const mcontext_t *registers = &((const ucontext_t *)context)->uc_mcontext;
+    const unsigned char *end = registers->__reserved + sizeof registers->__reserved;
+    const unsigned char *at = registers->__reserved;
+    while (end - at >= (ptrdiff_t)sizeof(struct record)) {
+        const struct record *record = (const struct record *)(const void *)at;
+        if (record->size < sizeof *record || record->size > (size_t)(end - at))
+            break;
+        if (record->magic == ESR_MAGIC) {
+            uint64_t syndrome = *(const uint64_t *)(const void *)(record + 1);
+            if (syndrome >> CLASS_SHIFT != DATA_ABORT)
+                break;
+            return (syndrome & WRITES) != 0 ? OS_ACCESS_WRITE : OS_ACCESS_READ;
+        }
+        at += record->size;
+    }
+    return OS_ACCESS_UNKNOWN;
+}
+
+#endif
+
 size_t os_read(uintptr_t from, void *to, size_t bytes)
 {
     const struct iovec remote = {.iov_base = (void *)from, .iov_len = bytes};
@@ -34,7 +78,7 @@ size_t os_read(uintptr_t from, void *to, size_t bytes)
     return got > 0 ? (size_t)got : 0;
 }
 
-bool os_frame_interrupted_at(uintptr_t sp, struct os_frame *frame)
+bool os_frame_interrupted_at(uintptr_t sp, bool sure, struct os_frame *frame)
 {
     ucontext_t context;
 #if defined(__x86_64__)
@@ -44,9 +88,9 @@ bool os_frame_interrupted_at(uintptr_t sp, struct os_frame *frame)
     uintptr_t at = sp + sizeof(siginfo_t);
     size_t least = offsetof(ucontext_t, uc_mcontext.pstate);
 #endif
-    if (os_read(at, &context, sizeof context) < least)
+    if (!sure && os_read(at, &context, sizeof context) < least)
         return false;
-    *frame = os_frame_interrupted(&context);
+    *frame = os_frame_interrupted(sure ? (const void *)at : &context);
     return true;
 }
 

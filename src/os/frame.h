@@ -39,9 +39,14 @@ ALWAYS_INLINE struct os_frame os_frame_here(void)
 /* Of a thread that a signal has interrupted; `context` is what its handler got. */
 struct os_frame os_frame_interrupted(const void *context);
 
-/* Of what a signal has interrupted, for who finds `sp` in the code that returns from signal handlers. False: no such thing
- * is there. */
-bool os_frame_interrupted_at(uintptr_t sp, struct os_frame *frame);
+/* What the instruction did that a signal has interrupted because of it. */
+enum os_access { OS_ACCESS_UNKNOWN, OS_ACCESS_READ, OS_ACCESS_WRITE };
+
+enum os_access os_access(const void *context);
+
+/* Of what a signal has interrupted, for who finds `sp` in the code that returns from signal handlers. If that is not sure,
+ * the kernel is asked for what is there. False: no such thing. */
+bool os_frame_interrupted_at(uintptr_t sp, bool sure, struct os_frame *frame);
 
 /* The address in a return address, which may be signed (AArch64). */
 ALWAYS_INLINE uintptr_t os_frame_address(uintptr_t ra)

@@ -90,6 +90,30 @@ bool os_purge(void *at, size_t bytes)
     return !is_error(kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
 }
 
+size_t os_resident(const void *at, size_t bytes)
+{
+    unsigned char in_memory[512]; /* bit 0: the page is */
+    size_t page = os_page_size();
+    size_t resident = 0;
+    for (size_t done = 0; done < bytes;) {
+        size_t here = min_size(bytes - done, sizeof in_memory * page);
+        if (is_error(kernel(SYS_mincore, (long)((const char *)at + done), (long)here, (long)in_memory, 0, 0)))
+            break;
+        for (size_t i = 0; i < here / page; i++)
+            resident += (in_memory[i] & 1) != 0 ? page : 0;
+        done += here;
+    }
+    return resident;
+}
+
+bool os_close(void *at, size_t bytes)
+{
+    if (is_error(kernel(SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0)))
+        return false;
+    (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0);
+    return true;
+}
+
 bool os_renew(void *at, size_t bytes)
 {
     if (map(at, bytes, READ_WRITE, PRIVATE_MEMORY | MAP_FIXED) == NULL)

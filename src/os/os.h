@@ -28,7 +28,14 @@ bool os_commit(void *at, size_t bytes);
 /* Gives the content of usable pages back; they stay usable and read as zero. False: still as before. */
 bool os_purge(void *at, size_t bytes);
 
-/* The same for each run of ones in `pieces`, where bit i is the piece of 1 << shift bytes at base + (i << shift). Returns
+/* Bytes of usable pages that are in memory, as the kernel counts them. */
+size_t os_resident(const void *at, size_t bytes);
+
+/* Gives the content of usable pages back, and nothing may touch them until they are committed again. False: they are as
+ * before. */
+bool os_close(void *at, size_t bytes);
+
+/* As os_purge for each run of ones in `pieces`, where bit i is the piece of 1 << shift bytes at base + (i << shift). Returns
  * those that were given back. */
 bits128 os_purge_pieces(char *base, bits128 pieces, unsigned shift);
 

@@ -1,8 +1,10 @@
 #include "span/span.h"
 
 #include "arena/arena.h"
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "os/os.h"
 #include "span/limit.h"
 #include "span/purge.h"
 #include "span/superslab.h"
@@ -210,4 +212,16 @@ void span_stats(struct span_stats *stats)
 size_t span_dirty_bytes(void)
 {
     return superslab_dirty_units() << UNIT_SHIFT;
+}
+
+size_t span_resident_bytes(void)
+{
+    lock_take(&span_lock);
+    size_t count = superslab_count();
+    lock_drop(&span_lock);
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        if (load_relaxed(&superslab_at(i)->committed))
+            bytes += os_resident(superslab_base(i), SUPERSLAB_SIZE);
+    return bytes;
 }

@@ -61,6 +61,9 @@ struct span_stats {
 
 void span_stats(struct span_stats *stats);
 
+/* Bytes of the range that are in memory: the kernel is asked, for each superslab. */
+size_t span_resident_bytes(void);
+
 /* In the child of a fork, which holds all locks: units that another thread was purging are free again. */
 void span_after_fork(void);
 

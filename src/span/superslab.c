@@ -69,7 +69,7 @@ bool superslab_commit(size_t first, size_t count)
         os_allow_huge_pages(superslab_base(first), count << SUPERSLAB_SHIFT);
     for (size_t i = first; i < first + count; i++) {
         struct superslab *s = superslab_at(i);
-        s->committed = true;
+        store_relaxed(&s->committed, true);
         if (superslab_free_units(s) > 0)
             link_superslab(s, superslab_free_units(s));
     }
@@ -187,4 +187,9 @@ void superslab_add(size_t first, size_t count)
     if (first < search_from)
         search_from = first;
     superslab_end = first + count;
+}
+
+size_t superslab_count(void)
+{
+    return superslab_end;
 }

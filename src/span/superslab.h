@@ -54,6 +54,9 @@ ALWAYS_INLINE bits128 superslab_run_mask(unsigned first, size_t units)
     return mask128((unsigned)units) << first;
 }
 
+/* One past the last index there is. */
+size_t superslab_count(void);
+
 /* Changes which units are used, keeping the index in step. */
 void superslab_set_used(struct superslab *s, bits128 used);
 

@@ -124,8 +124,8 @@ class Information(unittest.TestCase):
     def test_help(self) -> None:
         done = run(*HAKMEM, "--help")
         self.assertEqual(done.returncode, 0)
-        for command in ("run", "test", "info", "bench", "soak"):
-            self.assertRegex(done.stdout, rf"(?m)^    {command} ")
+        for command in ("run", "test", "info", "bench", "soak", "symbolize"):
+            self.assertRegex(done.stdout, rf"(?m)^    {command}( |$)")
 
     def test_info(self) -> None:
         done = run(*HAKMEM, "info")

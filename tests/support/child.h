@@ -8,7 +8,7 @@
 
 struct child {
     int status; /* as waitpid gives it; 0 when the function returned */
-    char output[4096];
+    char output[16384];
 };
 
 /* `action(value)` is run in the child; a hang ends in SIGALRM. */

@@ -159,11 +159,44 @@ static void bad_limits_get_one_line(void)
     }
 }
 
+static void check_guard(const char *entry, size_t bytes, uint32_t slots)
+{
+    load(entry, NULL);
+    CHECK(policy.guard_bytes == bytes);
+    CHECK(policy.guard_slots == slots);
+}
+
+static void guards_are_bytes_and_slots(void)
+{
+    check_guard("HAKMEM_MODE=balanced", (size_t)256 << 20, 32);
+    check_guard("HAKMEM_GUARD=1", 1, 32);
+    check_guard("HAKMEM_GUARD=64M:1024", (size_t)64 << 20, 1024);
+    check_guard("HAKMEM_GUARD=1T:1", (size_t)1 << 40, 1);
+    check_guard("HAKMEM_GUARD=0", 0, 1);
+    check_guard("HAKMEM_MODE=minimal", 0, 32);
+    check_guard("HAKMEM_MODE=fast", 0, 32);
+}
+
+static void bad_guards_get_one_line(void)
+{
+    static const char *const bad[] = {"", ":", "1M:", "1M:0", "1M:1025", "1M:1K", "2T", "x", "-1", "1M:16:1", "1M,16"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char entry[100];
+        char line[300];
+        snprintf(entry, sizeof entry, "HAKMEM_GUARD=%s", bad[i]);
+        snprintf(line, sizeof line,
+                 "hakmem: warning: %s: legal values are BYTES or BYTES:SLOTS, bytes up to 1T, or with K, M, G, T, 0 for none, 1 "
+                 "to 1024 slots; using the mode's\n",
+                 entry);
+        CHECK_SAYS(load_bad, entry, line);
+    }
+}
+
 static void unknown_names_get_one_line(void)
 {
     CHECK_SAYS(load_unknown, 0,
-               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_CRASH\n"
-               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_CRASH\n");
+               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_CRASH\n"
+               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_CRASH\n");
 }
 
 static void secure_processes_ignore_all(void)
@@ -191,6 +224,8 @@ int main(void)
         UNIT_TEST(no_environment_is_fine),
         UNIT_TEST(limits_are_bytes_with_suffixes), UNIT_TEST(mode_does_not_undo_limits),
         UNIT_TEST(bad_limits_get_one_line),
+        UNIT_TEST(guards_are_bytes_and_slots),
+        UNIT_TEST(bad_guards_get_one_line),
     };
     return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

@@ -8,7 +8,9 @@ static inline bool policies_equal(struct policy a, struct policy b)
 {
     return a.magazine_bytes == b.magazine_bytes && a.thread_cache_bytes == b.thread_cache_bytes &&
            a.bigcache_bytes == b.bigcache_bytes && a.bigcache_ms == b.bigcache_ms && a.purge_ms == b.purge_ms &&
-           a.huge == b.huge && a.purger == b.purger && a.heartbeat_bytes == b.heartbeat_bytes;
+           a.huge == b.huge && a.purger == b.purger && a.heartbeat_bytes == b.heartbeat_bytes &&
+           a.soft_limit == b.soft_limit && a.hard_limit == b.hard_limit && a.guard_bytes == b.guard_bytes &&
+           a.guard_slots == b.guard_slots && a.crash_reports == b.crash_reports;
 }
 
 #endif

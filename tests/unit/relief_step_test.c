@@ -14,7 +14,7 @@
 #include "span/limit.h"
 #include "step.h"
 
-enum { BLOCK = 100000, STEPS_MOST = 100000, EACH = 7 };
+enum { BLOCK = 100000, STEPS_MOST = 100000, EACH = 13 };
 
 static volatile int steps;
 static volatile int stop_at;
@@ -61,7 +61,7 @@ static void set_limits(void)
     block = NULL;
 }
 
-/* Of all instructions one in seven: a lock is held for longer than that. */
+/* Of all instructions one in thirteen: a lock is held for longer than that. */
 static void step_through(void (*action)(void), bool once)
 {
     struct heap *heap = heap_own();

@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "child.h"
+#include "heap/events.h"
 
+/* No samples but those that a test asks for. */
 static void run_case(uintptr_t test)
 {
+    heap_events = (struct heap_events){0};
     ((const struct unit_case *)test)->run();
 }
 

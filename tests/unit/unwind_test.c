@@ -48,19 +48,26 @@ static void expect(const void *return_address)
 
 #define EXPECT_CALLER() expect(__builtin_return_address(0))
 
-/* All of them are on the stack, in this order; others may be in between. */
-static NOINLINE size_t check_stack(void)
+/* All of them are there, in this order; others may be in between. */
+static void check_calls(const uintptr_t *calls, size_t count)
 {
-    EXPECT_CALLER();
-    uintptr_t calls[MOST];
-    struct os_frame here = os_frame_here();
-    size_t count = unwind(&here, calls, MOST);
     unsigned left = expected_count;
     CHECK(count < MOST);
     for (size_t i = 0; i < count && left > 0; i++)
         if (calls[i] == expected[left - 1])
             left--;
     CHECK(left == 0);
+}
+
+static NOINLINE size_t check_stack(void)
+{
+    EXPECT_CALLER();
+    uintptr_t calls[MOST];
+    struct os_frame here = os_frame_here();
+    size_t count = unwind(&here, UNWIND_BROKEN, calls, MOST);
+    check_calls(calls, count);
+    CHECK(unwind(&here, UNWIND_SOUND, calls, MOST) == count);
+    check_calls(calls, count);
     expected_count--;
     return count;
 }
@@ -161,9 +168,9 @@ static void takes_no_more_than_fits(void)
 {
     uintptr_t calls[4] = {0};
     struct os_frame here = os_frame_here();
-    CHECK(unwind(&here, calls, 1) == 1 && calls[0] == here.pc && calls[1] == 0);
-    CHECK(unwind(&here, calls, 2) == 2 && calls[2] == 0);
-    CHECK(unwind(&here, calls, 0) == 0);
+    CHECK(unwind(&here, UNWIND_BROKEN, calls, 1) == 1 && calls[0] == here.pc && calls[1] == 0);
+    CHECK(unwind(&here, UNWIND_BROKEN, calls, 2) == 2 && calls[2] == 0);
+    CHECK(unwind(&here, UNWIND_BROKEN, calls, 0) == 0);
 }
 
 /* Whatever stands on the stack, and wherever the registers point. */
@@ -181,10 +188,10 @@ static void ends_on_a_broken_stack(void)
         }
         struct os_frame broken = {
             .pc = here.pc + (state >> 54), .sp = (uintptr_t)&stack[state >> 60], .fp = (uintptr_t)&stack[state >> 56]};
-        CHECK(unwind(&broken, calls, MOST) <= MOST);
+        CHECK(unwind(&broken, UNWIND_BROKEN, calls, MOST) <= MOST);
         broken.sp = state;
         broken.fp = UINTPTR_MAX - state % 64;
-        CHECK(unwind(&broken, calls, MOST) <= MOST);
+        CHECK(unwind(&broken, UNWIND_BROKEN, calls, MOST) <= MOST);
     }
 }
 

@@ -1,0 +1,98 @@
+#include "check/guard_report.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/fail.h"
+#include "check/stack_text.h"
+#include "os/frame.h"
+#include "os/handler.h"
+#include "os/os.h"
+
+static const char *const fault_kinds[] = {
+    [GUARD_BAD_POINTER] = "invalid-free",
+    [GUARD_DOUBLE_FREE] = "double-free",
+    [GUARD_USE_AFTER_FREE] = "heap-use-after-free",
+    [GUARD_WRITTEN_BEYOND] = "heap-buffer-overflow, found by free,",
+};
+
+static const char *const accesses[] = {
+    [OS_ACCESS_UNKNOWN] = "access", [OS_ACCESS_READ] = "READ", [OS_ACCESS_WRITE] = "WRITE"};
+
+static struct sigaction before;
+
+/* The program may go on after a fault: its handler knows how. One report is enough. */
+static uint32_t reported;
+
+static void write_event(const char *what, const struct guard_event *event)
+{
+    note("%s by thread %d here:", what, event->thread);
+    stack_write(event->calls, event->count);
+}
+
+static void write_place(uintptr_t address, const struct guard_slot *slot)
+{
+    uintptr_t start = (uintptr_t)slot->block;
+    uintptr_t end = start + slot->size;
+    const char *where = "inside of";
+    size_t distance = address - start;
+    if (address < start) {
+        where = "before";
+        distance = start - address;
+    } else if (address >= end) {
+        where = "after";
+        distance = address - end;
+    }
+    note("%p is located %zu bytes %s %zu-byte region [%p,%p)", (void *)address, distance, where, slot->size, (void *)start,
+         (void *)end);
+    if (slot->freed.count > 0)
+        write_event("freed", &slot->freed);
+    write_event(slot->freed.count > 0 ? "previously allocated" : "allocated", &slot->allocated);
+}
+
+static void write_report(const char *kind, const char *access, uintptr_t address, const struct guard_slot *slot,
+                         const struct os_frame *frame)
+{
+    note("==%d==ERROR: hakmem: %s on address %p (%s, thread %d)", (int)getpid(), kind, (void *)address, access,
+         os_thread_id());
+    stack_write_from(frame);
+    if (slot != NULL)
+        write_place(address, slot);
+}
+
+_Noreturn void guard_report_pointer(enum guard_fault fault, uintptr_t address, struct guard_place place)
+{
+    struct os_frame here = os_frame_here();
+    write_report(fault_kinds[fault], "free or realloc", address, place.slot, &here);
+    abort();
+}
+
+static const char *kind_of(uintptr_t address, struct guard_place place)
+{
+    if (place.inside)
+        return "heap-use-after-free";
+    return address < (uintptr_t)place.slot->block ? "heap-buffer-underflow" : "heap-buffer-overflow";
+}
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    uintptr_t address = (uintptr_t)info->si_addr;
+    struct guard_place place;
+    uint32_t nobody = 0;
+    if (info->si_code > 0 && guard_find(address, &place) && place.slot != NULL
+        && __atomic_compare_exchange_n(&reported, &nobody, 1u, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        struct os_frame frame = os_frame_interrupted(context);
+        write_report(kind_of(address, place), accesses[os_access(context)], address, place.slot, &frame);
+    }
+    errno = saved;
+    os_hand_on(number, info, context, &before);
+}
+
+void guard_report_start(void)
+{
+    os_set_handler(SIGSEGV, handle, &before);
+}

@@ -1,0 +1,78 @@
+"""Reports with names: what addr2line knows is filled in, all else is left as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import LAUNCHER, LIBRARY, run
+
+HAKMEM = (sys.executable, str(LAUNCHER))
+
+SOURCE = """\
+#include <stdlib.h>
+static inline __attribute__((always_inline)) void give_up(void)
+{
+    abort();
+}
+__attribute__((noinline)) void fall(void)
+{
+    give_up();
+}
+int main(void)
+{
+    fall();
+    return 0;
+}
+"""
+
+
+def symbolized(text: str) -> str:
+    done = subprocess.run([*HAKMEM, "symbolize"], input=text, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+class Symbolize(unittest.TestCase):
+    def setUp(self) -> None:
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.source = Path(self.directory.name, "falling.c")
+        self.program = Path(self.directory.name, "falling")
+        self.source.write_text(SOURCE)
+
+    def report(self, *flags: str) -> str:
+        """What the library says when the program dies."""
+        subprocess.run(["cc", *flags, "-o", self.program, self.source], check=True)
+        environment = {**os.environ, "LD_PRELOAD": str(LIBRARY.resolve()), "HAKMEM_CRASH": "1"}
+        return run(str(self.program), environment=environment).stderr
+
+    def test_names_functions_files_and_lines(self) -> None:
+        for optimization in ("-O0", "-O2"):
+            text = symbolized(self.report("-g", optimization))
+            self.assertRegex(text, rf"(?m)^    #\d+ 0x[0-9a-f]+ in give_up {self.source}:4 \({self.program}\+0x[0-9a-f]+\)$")
+            self.assertRegex(text, rf"(?m)^    #\d+ 0x[0-9a-f]+ in fall {self.source}:8 \(")
+            self.assertRegex(text, rf"(?m)^    #\d+ 0x[0-9a-f]+ in main {self.source}:12 \(")
+            self.assertRegex(text, r"\Ahakmem: crash: SIGABRT, thread \d+\n")
+
+    def test_names_functions_without_lines(self) -> None:
+        text = symbolized(self.report("-O0"))
+        self.assertRegex(text, rf"(?m)^    #\d+ 0x[0-9a-f]+ in main \({self.program}\+0x[0-9a-f]+\)$")
+
+    def test_leaves_alone_what_it_does_not_know(self) -> None:
+        text = "one line\n    #0 0x1234 (/nonexistent/file+0x34)\n    #1 0x5678\n\nthe last, without an end"
+        self.assertEqual(symbolized(text), text)
+
+    def test_reads_files(self) -> None:
+        report = Path(self.directory.name, "report")
+        report.write_text("nothing\n")
+        done = run(*HAKMEM, "symbolize", str(report))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "nothing\n", ""))
+
+    def test_says_what_is_wrong(self) -> None:
+        done = run(*HAKMEM, "symbolize", "/nonexistent/report")
+        self.assertEqual((done.returncode, done.stderr), (2, "hakmem: /nonexistent/report: No such file or directory\n"))

@@ -40,7 +40,7 @@ enum os_access os_access(const void *context)
 #elif defined(__aarch64__)
 
 /* Of the kernel's interface (asm/sigcontext.h): records behind the registers, the last of no size. */
-enum { ESR_MAGIC = 0x45535201, CLASS_SHIFT = 26, DATA_ABORT = 0x24, WRITES = 1 << 6 };
+enum { FAULT_RECORD = 0x45535201, CLASS_SHIFT = 26, DATA_ABORT = 0x24, WRITES = 1 << 6 };
 
 struct record {
     uint32_t magic;
@@ -56,7 +56,7 @@ enum os_access os_access(const void *context)
         const struct record *record = (const struct record *)(const void *)at;
         if (record->size < sizeof *record || record->size > (size_t)(end - at))
             break;
-        if (record->magic == ESR_MAGIC) {
+        if (record->magic == FAULT_RECORD) {
             uint64_t syndrome = *(const uint64_t *)(const void *)(record + 1);
             if (syndrome >> CLASS_SHIFT != DATA_ABORT)
                 break;

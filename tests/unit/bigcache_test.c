@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "arena/arena.h"
+#include "base/shard.h"
 #include "config/policy.h"
 #include "fake_os.h"
 #include "large/bigcache.h"
@@ -158,18 +159,38 @@ static void is_one_cache_for_all_threads(void)
         worker_stop(&workers[i]);
 }
 
+static void tell_shard(void *shard)
+{
+    *(unsigned *)shard = shard_of_thread();
+}
+
+/* A thread that keeps what it frees elsewhere than the caller does. */
+static struct worker *start_other(struct worker *workers)
+{
+    for (int i = 0; i < FREERS; i++) {
+        unsigned shard;
+        worker_start(&workers[i]);
+        worker_run(&workers[i], tell_shard, &shard);
+        if (shard != shard_of_thread())
+            return &workers[i];
+    }
+    CHECK(!"all threads have one shard");
+    return NULL;
+}
+
 static void gives_a_thread_its_own_first(void)
 {
     large_init();
-    struct worker worker;
-    worker_start(&worker);
+    struct worker workers[FREERS];
+    struct worker *other = start_other(workers);
     char *first = large_take(MIB);
     char *second = large_take(MIB);
     large_give(first);
-    worker_run(&worker, give, second);
+    worker_run(other, give, second);
     CHECK(large_take(MIB) == first);
     CHECK(large_take(MIB) == second);
-    worker_stop(&worker);
+    for (struct worker *worker = workers; worker <= other; worker++)
+        worker_stop(worker);
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILD_SECONDS = 60 };
+enum { CHILD_SECONDS = 120, EMULATED_CHILD_SECONDS = 240 };
 
 /* qemu adds a line of its own to what a program writes that dies of a signal. */
 static void drop_emulators_line(char *output)
@@ -39,7 +39,7 @@ struct child child_run(void (*action)(uintptr_t value), uintptr_t value)
     const pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        alarm(CHILD_SECONDS);
+        alarm(process_is_emulated() ? EMULATED_CHILD_SECONDS : CHILD_SECONDS);
         use_default_handlers();
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);

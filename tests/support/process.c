@@ -48,6 +48,13 @@ bool process_is_emulated(void)
     return HAK_TEST_EMULATOR[0] != '\0';
 }
 
+extern char _dl_find_object __attribute__((weak));
+
+bool process_finds_modules(void)
+{
+    return &_dl_find_object != NULL;
+}
+
 void process_become(const char *program, const char *argument)
 {
     /* An emulator runs one program: the next needs one of its own. */

@@ -15,6 +15,9 @@ bool process_maps_file(const char *name);
 /* Is this process run by an emulator of the processor, and not by the processor? */
 bool process_is_emulated(void);
 
+/* Can libc tell which loaded code holds an address, without a lock? Else stacks are followed in the program itself only. */
+bool process_finds_modules(void);
+
 /* Runs a program of this build with one argument in place of this process. Returns if that fails. */
 void process_become(const char *program, const char *argument);
 

@@ -61,15 +61,22 @@ static char *guarded_at(size_t size, bool at_start)
     return NULL;
 }
 
-static void samples_by_bytes(void)
+/* How many of so many blocks of 64 bytes are guarded, each freed before the next. */
+static unsigned count_guarded(int blocks)
 {
-    start(64 << 10);
     unsigned found = 0;
-    for (int i = 0; i < 1 << 20; i++) {
+    for (int i = 0; i < blocks; i++) {
         void *block = hak_malloc(64);
         found += is_guarded(block);
         hak_free(block);
     }
+    return found;
+}
+
+static void samples_by_bytes(void)
+{
+    start(64 << 10);
+    unsigned found = count_guarded(1 << 20);
     CHECK(found > 1000 && found <= 1024);
 }
 
@@ -78,23 +85,14 @@ static void samples_rarely(void)
 {
     policy.heartbeat_bytes = 64 << 10;
     start(1 << 20);
-    unsigned found = 0;
-    for (int i = 0; i < 1 << 23; i++) {
-        void *block = hak_malloc(64);
-        found += is_guarded(block);
-        hak_free(block);
-    }
+    unsigned found = count_guarded(1 << 23);
     /* 512 are to be expected, of 8,192 heartbeats: the deviation is 22. */
     CHECK(found > 512 - 6 * 22 && found < 512 + 6 * 22);
 }
 
 static void samples_nothing_unless_asked(void)
 {
-    for (int i = 0; i < 1 << 20; i++) {
-        void *block = hak_malloc(64);
-        CHECK(!is_guarded(block));
-        hak_free(block);
-    }
+    CHECK(count_guarded(1 << 20) == 0);
 }
 
 static void serves_good_blocks(void)

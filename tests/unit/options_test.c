@@ -99,19 +99,23 @@ static void last_of_a_name_wins(void)
     check_policy(of_mode("fast"));
 }
 
-static void load_bad_mode(uintptr_t unused)
-{
-    (void)unused;
-    struct policy before = policy;
-    load("HAKMEM_MODE=turbo", NULL);
-    check_policy(before);
-}
-
 static void load_bad(uintptr_t value)
 {
     struct policy before = policy;
     load((const char *)value, NULL);
     check_policy(before);
+}
+
+/* Each of these values gets one line, with what is legal and what is used, and changes nothing. */
+static void check_refused(const char *name, const char *const *values, size_t count, const char *legal)
+{
+    for (size_t i = 0; i < count; i++) {
+        char entry[100];
+        char line[300];
+        snprintf(entry, sizeof entry, "%s=%s", name, values[i]);
+        snprintf(line, sizeof line, "hakmem: warning: %s: legal values are %s\n", entry, legal);
+        CHECK_SAYS(load_bad, entry, line);
+    }
 }
 
 static void load_unknown(uintptr_t unused)
@@ -122,23 +126,15 @@ static void load_unknown(uintptr_t unused)
 
 static void bad_values_get_one_line(void)
 {
-    CHECK_SAYS(load_bad_mode, 0,
+    CHECK_SAYS(load_bad, "HAKMEM_MODE=turbo",
                "hakmem: warning: HAKMEM_MODE=turbo: legal values are minimal, fast, balanced; using balanced\n");
     static const char *const bad[] = {
-        "HAKMEM_PURGE=",         "HAKMEM_PURGE=delay",           "HAKMEM_PURGE=delay=", "HAKMEM_PURGE=delay=-1",
-        "HAKMEM_PURGE=delay=1s", "HAKMEM_PURGE=delay=86400001", "HAKMEM_PURGE=delay=99999999999999999999",
-        "HAKMEM_PURGE=delay= 1", "HAKMEM_PURGE=1000",            "HAKMEM_PURGE=thread", "HAKMEM_PURGE=thread=1",
-        "HAKMEM_PURGE=huge=of",  "HAKMEM_PURGE=delay=1,",        "HAKMEM_PURGE=,",      "HAKMEM_PURGE=delay=1;thread=on",
-        "HAKMEM_PURGE=off",      "HAKMEM_PURGE=delay=5,huge=no",
+        "", "delay", "delay=", "delay=-1", "delay=1s", "delay=86400001", "delay=99999999999999999999", "delay= 1", "1000",
+        "thread", "thread=1", "huge=of", "delay=1,", ",", "delay=1;thread=on", "off", "delay=5,huge=no",
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        char line[300];
-        snprintf(line, sizeof line,
-                 "hakmem: warning: %s: legal values are delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or "
-                 "several with commas between; using the mode's\n",
-                 bad[i]);
-        CHECK_SAYS(load_bad, bad[i], line);
-    }
+    check_refused("HAKMEM_PURGE", bad, sizeof bad / sizeof bad[0],
+                  "delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or several with commas between; using the "
+                  "mode's");
 }
 
 static void bad_limits_get_one_line(void)
@@ -147,16 +143,8 @@ static void bad_limits_get_one_line(void)
         "", ":", "1M:", ":1M", "K", "1M:K", "x", "1x", "1KB", "1k", "-1", "+1", " 1", "1 ", "1M,2M", "1M:2M:3M", "0x10",
         "1.5G", "1MM", "2M:1M", "1M:1023K", "18446744073709551616", "16777216T", "99999999999999999999999", "1M\t",
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        char entry[100];
-        char line[300];
-        snprintf(entry, sizeof entry, "HAKMEM_LIMIT=%s", bad[i]);
-        snprintf(line, sizeof line,
-                 "hakmem: warning: %s: legal values are SOFT or SOFT:HARD, bytes or with K, M, G, T, 0 for none, HARD not "
-                 "below SOFT; using the control group's\n",
-                 entry);
-        CHECK_SAYS(load_bad, entry, line);
-    }
+    check_refused("HAKMEM_LIMIT", bad, sizeof bad / sizeof bad[0],
+                  "SOFT or SOFT:HARD, bytes or with K, M, G, T, 0 for none, HARD not below SOFT; using the control group's");
 }
 
 static void check_guard(const char *entry, size_t bytes, uint32_t slots)
@@ -180,16 +168,8 @@ static void guards_are_bytes_and_slots(void)
 static void bad_guards_get_one_line(void)
 {
     static const char *const bad[] = {"", ":", "1M:", "1M:0", "1M:1025", "1M:1K", "2T", "x", "-1", "1M:16:1", "1M,16"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        char entry[100];
-        char line[300];
-        snprintf(entry, sizeof entry, "HAKMEM_GUARD=%s", bad[i]);
-        snprintf(line, sizeof line,
-                 "hakmem: warning: %s: legal values are BYTES or BYTES:SLOTS, bytes up to 1T, or with K, M, G, T, 0 for none, 1 "
-                 "to 1024 slots; using the mode's\n",
-                 entry);
-        CHECK_SAYS(load_bad, entry, line);
-    }
+    check_refused("HAKMEM_GUARD", bad, sizeof bad / sizeof bad[0],
+                  "BYTES or BYTES:SLOTS, bytes up to 1T, or with K, M, G, T, 0 for none, 1 to 1024 slots; using the mode's");
 }
 
 static void unknown_names_get_one_line(void)

@@ -195,12 +195,9 @@ static void ends_on_a_broken_stack(void)
     }
 }
 
-extern char _dl_find_object __attribute__((weak));
-
-/* A libc that does not tell of loaded code without a lock: calls are followed in the program itself only. */
 static void needs_to_know_libraries(void **state)
 {
-    if (&_dl_find_object == NULL)
+    if (!process_finds_modules())
         skip();
     unit_run(state);
 }

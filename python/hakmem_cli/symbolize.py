@@ -73,11 +73,12 @@ def _stack(calls: list[_Call]) -> Iterator[str]:
 
 def symbolized(lines: Iterable[str]) -> Iterator[str]:
     """The same lines, calls with names, files and lines where there is debug information."""
-    for is_stack, group in itertools.groupby(lines, key=lambda line: _call(line) is not None):
+    parsed = ((line, _call(line)) for line in lines)
+    for is_stack, group in itertools.groupby(parsed, key=lambda pair: pair[1] is not None):
         if is_stack:
-            yield from _stack([call for line in group if (call := _call(line))])
+            yield from _stack([call for _, call in group if call])
         else:
-            yield from group
+            yield from (line for line, _ in group)
 
 
 def symbolize(path: str | None) -> int:

@@ -9,23 +9,18 @@
 
 void (*fail_also)(void);
 
-static void write_all(const char *text, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(STDERR_FILENO, text + done, length - done);
-        if (n < 0 && errno != EINTR)
-            return;
-        done += n > 0 ? (size_t)n : 0;
-    }
-}
-
 static void write_line(const char *kind, const char *format, va_list args)
 {
     char line[512];
     size_t length = fmt_print(line, sizeof line, "%s", kind);
     length += fmt_vprint(line + length, sizeof line - length - 1, format, args);
     line[length++] = '\n';
-    write_all(line, length);
+    for (size_t done = 0; done < length;) {
+        ssize_t n = write(STDERR_FILENO, line + done, length - done);
+        if (n < 0 && errno != EINTR)
+            return;
+        done += n > 0 ? (size_t)n : 0;
+    }
 }
 
 void fail(const char *format, ...)

@@ -11,6 +11,7 @@
 #include "check/nearest.h"
 #include "check/stack_text.h"
 #include "heap/life.h"
+#include "heap/shelf.h"
 #include "large/bigcache.h"
 #include "large/large.h"
 #include "os/frame.h"
@@ -48,8 +49,7 @@ static void write_heap(void)
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
         heaps++;
         holes += load_relaxed(&heap->hole_bytes);
-        for (unsigned class = 0; class < SIZE_CLASSES; class++)
-            small += (size_t)load_relaxed(&heap->shelf[class].blocks_out) * size_classes[class].size;
+        small += shelf_out_bytes(heap);
     }
     note("hakmem: crash: the heap: bytes in small blocks, live and cached: %zu, in live large blocks: %zu (%zu blocks), in freed "
          "ones that are kept: %zu, of free units: %zu, of holes: %zu; threads that have had a heap at once: %u",

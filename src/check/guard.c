@@ -23,12 +23,13 @@ struct pool {
     uint32_t count;          /* of slots */
 };
 
+/* Refused: there is no memory for it, and it is not asked for again. */
+enum { POOL_NONE, POOL_BEGUN, POOL_READY, POOL_REFUSED };
+
 static struct pool pool;
-static uint32_t pool_state; /* 0: not made, 1: being made, 2: there, 3: there is no memory for it */
+static uint32_t pool_state;
 static uint32_t turn;
 static uint64_t random_state;
-
-enum { POOL_NONE, POOL_BEGUN, POOL_READY, POOL_REFUSED };
 
 /* Threads may disturb each other here: the numbers are random all the same. */
 static uint64_t next_random(void)

@@ -2,6 +2,7 @@
 
 #include "arena/arena.h"
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/fmt.h"
 #include "heap/heap.h"
 #include "large/large.h"
@@ -61,10 +62,10 @@ static const struct large *large_around(size_t unit)
 
 size_t nearest_describe(uintptr_t address, char *text, size_t capacity)
 {
-    uintptr_t base = (uintptr_t)load_acquire(&arena.base);
-    if (base == 0 || (address - base) >> POINTER_ALIGN_SHIFT >= load_relaxed(&arena.limit))
+    uintptr_t words = arena_words((const void *)align_down(address, 8));
+    if (words >= load_acquire(&arena.limit))
         return fmt_print(text, capacity, "not in the heap");
-    size_t unit = (address - base) >> UNIT_SHIFT;
+    size_t unit = arena_unit_of_words(words);
     uintptr_t tag = load_acquire(&arena.tags[unit]);
     const void *span = load_relaxed(&arena.spans[unit]);
     if (tag >= TAG_KINDS && span != NULL)

@@ -1,7 +1,5 @@
 #include "check/stack_text.h"
 
-#include <stdbool.h>
-
 #include "base/fail.h"
 #include "observe/unwind.h"
 
@@ -16,20 +14,23 @@ static void write_call(unsigned number, uintptr_t call)
         note("    #%u %p (%s+%p)", number, (void *)call, module.path, (void *)(call - module.base));
 }
 
-/* In the library; of a program that holds it in itself nothing tells. */
-static bool is_ours(uintptr_t address)
+/* How many calls at the top, beyond the first, are of the library itself. Of a program that holds it in itself nothing tells
+ * which they are. */
+static size_t own_calls(const uintptr_t *calls, size_t count)
 {
-    struct os_module here;
-    struct os_module there;
-    return os_find_module((uintptr_t)stack_write, &here) && !here.is_program && os_find_module(address, &there)
-           && here.base == there.base;
+    struct os_module own;
+    struct os_module module;
+    size_t first = 0;
+    if (!os_find_module((uintptr_t)stack_write, &own) || own.is_program)
+        return 0;
+    while (first + 1 < count && os_find_module(calls[first + 1], &module) && module.base == own.base)
+        first++;
+    return first;
 }
 
 void stack_write(const uintptr_t *calls, size_t count)
 {
-    size_t first = 0;
-    while (first + 1 < count && is_ours(calls[first + 1]))
-        first++;
+    size_t first = own_calls(calls, count);
     for (size_t i = first; i < count; i++)
         write_call((unsigned)(i - first), calls[i]);
 }

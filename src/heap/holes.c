@@ -45,11 +45,17 @@ size_t shelf_purge_all(struct heap *heap)
     return bytes;
 }
 
+size_t shelf_out_bytes(const struct heap *heap)
+{
+    size_t bytes = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        bytes += (size_t)load_relaxed(&heap->shelf[class].blocks_out) * size_classes[class].size;
+    return bytes;
+}
+
 size_t shelf_free_bytes(const struct heap *heap)
 {
     size_t bytes = load_relaxed(&heap->units) << UNIT_SHIFT;
-    size_t used = load_relaxed(&heap->hole_bytes);
-    for (unsigned class = 0; class < SIZE_CLASSES; class++)
-        used += (size_t)load_relaxed(&heap->shelf[class].blocks_out) * size_classes[class].size;
+    size_t used = load_relaxed(&heap->hole_bytes) + shelf_out_bytes(heap);
     return bytes > used ? bytes - used : 0;
 }

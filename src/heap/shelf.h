@@ -37,6 +37,9 @@ size_t shelf_purge_cool(struct heap *heap, unsigned class);
 /* Gives back the holes of all classes, until somebody wants heap.lock. Returns their bytes. */
 size_t shelf_purge_all(struct heap *heap);
 
+/* Bytes of the heap's blocks that are live or in magazines. Any thread; a moment old. */
+size_t shelf_out_bytes(const struct heap *heap);
+
 /* Bytes of the heap's slabs that are neither in blocks in use nor given back. Any thread; a moment old. */
 size_t shelf_free_bytes(const struct heap *heap);
 

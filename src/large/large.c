@@ -46,9 +46,15 @@ static size_t units_for(size_t size)
     return align_up(divide_up(max_size(size, 1), UNIT_SIZE), units_per_page());
 }
 
+/* What the user of a block for `size` bytes may use. */
+static size_t usable(const struct large *block, size_t size)
+{
+    return min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
+}
+
 static void go_live(struct large *block, size_t size)
 {
-    block->bytes = min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
+    block->bytes = usable(block, size);
     arena_assign(block->base, 1, TAG_LARGE, block);
     count_live(1, block->bytes);
 }
@@ -187,7 +193,7 @@ enum large_verdict large_free(void *p, size_t *bytes)
 static void set_bytes(struct large *block, size_t size)
 {
     size_t before = block->bytes;
-    block->bytes = min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
+    block->bytes = usable(block, size);
     count_live(0, block->bytes - before);
 }
 

@@ -131,8 +131,10 @@ extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 bool os_find_module(uintptr_t address, struct os_module *module)
 {
     struct dl_find_object found;
-    if (&_dl_find_object == NULL || _dl_find_object((void *)address, &found) != 0)
+    if (&_dl_find_object == NULL)
         return find_in_program(address, module);
+    if (_dl_find_object((void *)address, &found) != 0)
+        return false;
     const struct link_map *map = found.dlfo_link_map;
     bool is_program = map->l_name[0] == '\0';
     *module = (struct os_module){.path = is_program ? program_path() : map->l_name,

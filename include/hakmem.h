@@ -108,6 +108,16 @@ HAK_EXPORT int hak_set_limit(size_t soft, size_t hard) HAK_NOTHROW;
  * the one before when this returns. Not from signal handlers. (hakmem's own) */
 HAK_EXPORT void hak_set_limit_callback(void (*callback)(size_t held, size_t limit, void *data), void *data) HAK_NOTHROW;
 
+/* Starts check mode in a running process, as HAKMEM_CHECK=1 does from the start (docs/safety.md). Blocks from before have no
+ * zones around them; freeing them is verified, and they are not used again as long as others live beside them. Check mode does
+ * not end. Returns 0, EALREADY, or ENOMEM. Not from signal handlers. (hakmem's own) */
+HAK_EXPORT int hak_check_start(void) HAK_NOTHROW;
+
+/* Verifies the zones of all live blocks, and of freed ones that wait in quarantine that nobody has written to them. A fault ends
+ * the process with a report. Returns how many blocks were looked at: 0 if check mode is off. Other threads wait when they
+ * allocate or free meanwhile. Not from signal handlers. (hakmem's own) */
+HAK_EXPORT size_t hak_check(void) HAK_NOTHROW;
+
 /* "MAJOR.MINOR.PATCH". */
 HAK_EXPORT const char *hak_version(void) HAK_NOTHROW;
 

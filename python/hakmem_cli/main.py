@@ -19,8 +19,10 @@ class _Parser(argparse.ArgumentParser):
         raise CannotError(f"{message}; {usage}")
 
 
-def _test(everything: bool, names: list[str] | None) -> int:
-    return test.test(everything=everything) if names is None else programs.matrix(names)
+def _test(everything: bool, names: list[str] | None, check: bool) -> int:
+    if check and names is None:
+        raise CannotError("test --check: only with --programs; use: hakmem test --programs [NAME ...] --check")
+    return test.test(everything=everything) if names is None else programs.matrix(names, check=check)
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -29,17 +31,19 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.set_defaults(call=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
-    usage = "hakmem run [--mode M] -- PROGRAM ARGS..."
+    usage = "hakmem run [--mode M] [--check] -- PROGRAM ARGS..."
     run_parser = commands.add_parser("run", help="run a program with hakmem", allow_abbrev=False, usage=usage)
     run_parser.add_argument("--mode", choices=MODES, help="policy to run with (default: balanced)")
+    run_parser.add_argument("--check", action="store_true", help="look for memory bugs, and report them (slower)")
     run_parser.add_argument("program", nargs=argparse.REMAINDER, help="program and its arguments")
-    run_parser.set_defaults(call=lambda a: run.run(a.program, a.mode))
+    run_parser.set_defaults(call=lambda a: run.run(a.program, a.mode, check=a.check))
 
     test_parser = commands.add_parser("test", help="build and run the tests", allow_abbrev=False)
     which = test_parser.add_mutually_exclusive_group()
     which.add_argument("--all", action="store_true", help="the long ones and all programs too")
     which.add_argument("--programs", nargs="*", metavar="NAME", help="only real programs: all, or those named")
-    test_parser.set_defaults(call=lambda a: _test(a.all, a.programs))
+    test_parser.add_argument("--check", action="store_true", help="with --programs: in check mode")
+    test_parser.set_defaults(call=lambda a: _test(a.all, a.programs, a.check))
 
     info_parser = commands.add_parser("info", help="which binary, on which machine", allow_abbrev=False)
     info_parser.set_defaults(call=lambda a: info.info())

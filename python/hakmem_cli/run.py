@@ -1,14 +1,17 @@
-"""`hakmem run`: the program with the library preloaded, in place of this process."""
+"""`hakmem run`: the program with the library preloaded; in place of this process, unless reports are to be shown."""
 
 from __future__ import annotations
 
 import errno
 import os
+import resource
 import shutil
 import signal
+import tempfile
+import threading
 from pathlib import Path
 
-from hakmem_cli import build
+from hakmem_cli import build, symbolize
 from hakmem_cli.say import CannotError, say
 
 NOT_EXECUTABLE = 126
@@ -21,11 +24,13 @@ def _original_environment() -> dict[str, str]:
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
-def _environment(mode: str | None) -> dict[str, str]:
+def _environment(mode: str | None, *, check: bool) -> dict[str, str]:
     """What the program is started with."""
     environment = _original_environment()
     if mode is not None:
         environment["HAKMEM_MODE"] = mode
+    if check:
+        environment.setdefault("HAKMEM_CHECK", "1")
     disable = environment.get("HAKMEM_DISABLE", "0")
     if disable not in ("0", "1"):
         say(f"warning: HAKMEM_DISABLE={disable}: legal values are 0, 1; using 0")
@@ -53,12 +58,43 @@ def _become(program: list[str], environment: dict[str, str]) -> None:
         os.execve("/bin/sh", ["sh", script, *program[1:]], environment)
 
 
-def run(words: list[str], mode: str | None) -> int:
+def _end_as(status: int) -> int:
+    """The program's own exit code, or an end by the signal that ended it."""
+    if status >= 0:
+        return status
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if -status != signal.SIGKILL:
+        signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+    return 128 - status
+
+
+def _watch(program: list[str], environment: dict[str, str]) -> int:
+    """Starts the program, and shows what is reported of it, with names and lines."""
+    with tempfile.TemporaryDirectory(prefix="hakmem-") as directory:
+        report = Path(directory) / "report"
+        report.touch(mode=0o600)
+        environment.setdefault("HAKMEM_REPORT", str(report))
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(_start(program, environment))
+            finally:
+                os._exit(NOT_EXECUTABLE)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, lambda number, _frame: os.kill(child, number))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
+        ended = threading.Event()
+        shown = threading.Thread(target=symbolize.follow, args=(report, ended))
+        shown.start()
+        _, status = os.waitpid(child, 0)
+        ended.set()
+        shown.join()
+    return _end_as(os.waitstatus_to_exitcode(status))
+
+
+def _start(program: list[str], environment: dict[str, str]) -> int:
     """Does not return if the program starts."""
-    program = words[1:] if words[:1] == ["--"] else words
-    if not program:
-        raise CannotError("run: no program given; use: hakmem run [--mode M] -- PROGRAM ARGS...")
-    environment = _environment(mode)
     try:
         _become(program, environment)
     except FileNotFoundError:
@@ -67,3 +103,12 @@ def run(words: list[str], mode: str | None) -> int:
     except OSError as error:
         say(f"{program[0]}: cannot be executed: {error.strerror}")
     return NOT_EXECUTABLE
+
+
+def run(words: list[str], mode: str | None, *, check: bool = False) -> int:
+    """Without check mode it does not return if the program starts."""
+    program = words[1:] if words[:1] == ["--"] else words
+    if not program:
+        raise CannotError("run: no program given; use: hakmem run [--mode M] [--check] -- PROGRAM ARGS...")
+    environment = _environment(mode, check=check)
+    return _watch(program, environment) if check else _start(program, environment)

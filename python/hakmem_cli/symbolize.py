@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from hakmem_cli.say import CannotError
 
 _TOOL = "addr2line"
-_CALL = re.compile(r"^(?P<start>\s+#(?P<number>\d+) 0x[0-9a-f]+) \((?P<module>.+)\+0x(?P<offset>[0-9a-f]+)\)$")
+_CALL = re.compile(r"^(?P<start>\s+#\d+ 0x[0-9a-f]+) \((?P<module>.+)\+0x(?P<offset>[0-9a-f]+)\)$")
 _DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 _UNKNOWN = "??"
 
@@ -24,16 +25,13 @@ class _Call:
     start: str
     module: str
     offset: int
-    looked_up: int
-    """Of a return address, the call before it: a call may be the last instruction of a function."""
 
 
 def _call(line: str) -> _Call | None:
     found = _CALL.match(line.rstrip("\n"))
     if not found:
         return None
-    offset = int(found["offset"], 16)
-    return _Call(found["start"], found["module"], offset, offset - (0 if found["number"] == "0" else 1))
+    return _Call(found["start"], found["module"], int(found["offset"], 16))
 
 
 def _ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
@@ -66,9 +64,9 @@ def _lines(call: _Call, places: list[str]) -> Iterator[str]:
 
 def _stack(calls: list[_Call]) -> Iterator[str]:
     modules = {call.module for call in calls}
-    known = {module: _ask(module, sorted({c.looked_up for c in calls if c.module == module})) for module in modules}
+    known = {module: _ask(module, sorted({c.offset for c in calls if c.module == module})) for module in modules}
     for call in calls:
-        yield from _lines(call, known[call.module].get(call.looked_up, []))
+        yield from _lines(call, known[call.module].get(call.offset, []))
 
 
 def symbolized(lines: Iterable[str]) -> Iterator[str]:
@@ -79,6 +77,32 @@ def symbolized(lines: Iterable[str]) -> Iterator[str]:
             yield from _stack([call for _, call in group if call])
         else:
             yield from (line for line, _ in group)
+
+
+def _growing(report: Path, ended: threading.Event) -> Iterator[str]:
+    """Lines as they are appended to the file, until that has ended. A stack waits for the line after it."""
+    with report.open(errors="replace") as file:
+        rest = ""
+        while True:
+            last = ended.is_set()
+            for line in file.read().splitlines(keepends=True):
+                rest += line
+                if rest.endswith("\n"):
+                    yield rest
+                    rest = ""
+            if last:
+                return
+            ended.wait(0.1)
+
+
+def follow(report: Path, ended: threading.Event) -> None:
+    """Shows a report on standard error while it is written."""
+    lines: Iterable[str] = _growing(report, ended)
+    if shutil.which(_TOOL) is not None:
+        lines = symbolized(lines)
+    for line in lines:
+        sys.stderr.write(line)
+        sys.stderr.flush()
 
 
 def symbolize(path: str | None) -> int:

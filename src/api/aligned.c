@@ -10,9 +10,13 @@
 /* `alignment` is a power of two. */
 static FRAGILE void *allocate(size_t alignment, size_t size)
 {
-    if (UNLIKELY(view_load()->heap == NULL) && !door_open()) {
-        errno = ENOMEM;
-        return NULL;
+    if (UNLIKELY(view_load()->kind != VIEW_HEAP)) {
+        if (!door_open()) {
+            errno = ENOMEM;
+            return NULL;
+        }
+        if (keeper_now() != NULL)
+            return door_malloc_kept(size, alignment, FAMILY_MALLOC);
     }
     unsigned class = size_class_aligned(alignment, size);
     if (class < SIZE_CLASSES)

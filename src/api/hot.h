@@ -22,43 +22,60 @@
 
 /* Slots are read and written with relaxed atomics, because a thief may take what lies below the top; the bin
  * is the owner's alone. */
-ALWAYS_INLINE void *hot_malloc(size_t size)
+ALWAYS_INLINE void *hot_malloc_or(size_t size, void *(*door)(size_t))
 {
     if (UNLIKELY(size > SMALL_MAX))
-        return door_malloc(size);
+        return door(size);
     struct view *view = view_load();
     size_t class = size_class_of(size);
     if (UNLIKELY(owner_subtract(&view->budget, (int64_t)size) < 0))
-        return door_malloc(size);
+        return door(size);
     struct bin *bin = view_bin(view, class);
     void **top = bin->top;
     void *block = load_relaxed(top);
     if (UNLIKELY(block == NULL))
-        return door_malloc(size);
+        return door(size);
     store_before_barrier(&bin->top, top - 1);
     return block;
 }
 
-ALWAYS_INLINE void hot_free(void *block)
+ALWAYS_INLINE void *hot_malloc(size_t size)
+{
+    return hot_malloc_or(size, door_malloc);
+}
+
+/* False: nothing was done, the door must. */
+ALWAYS_INLINE bool hot_free_hits(void *block)
 {
     struct view *view = view_load();
     uintptr_t words = arena_words(block);
     if (UNLIKELY(words >= load_relaxed(&arena.limit)))
-        goto door;
+        return false;
     uintptr_t class = load_relaxed(&arena.tags[arena_unit_of_words(words)]) ^ (uintptr_t)view;
     if (UNLIKELY(class >= SIZE_CLASSES))
-        goto door;
+        return false;
     struct bin *bin = view_bin(view, class);
     void **top = bin->top;
     if (UNLIKELY(top >= bin->end))
-        goto door;
+        return false;
     if (UNLIKELY(load_relaxed(top) == block))
-        goto door;
+        return false;
     store_relaxed(top + 1, block);
     store_before_barrier(&bin->top, top + 1);
-    return;
-door:
-    door_free(block);
+    return true;
+}
+
+ALWAYS_INLINE void hot_free(void *block)
+{
+    if (UNLIKELY(!hot_free_hits(block)))
+        door_free(block);
+}
+
+/* For callers that know more of the block. */
+ALWAYS_INLINE void hot_free_as(void *block, enum family family, size_t size)
+{
+    if (UNLIKELY(!hot_free_hits(block)))
+        door_free_as(block, (struct freeing){.family = family, .size = size});
 }
 
 #endif

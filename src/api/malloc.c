@@ -20,15 +20,13 @@ FRAGILE void hak_free(void *ptr)
 
 FRAGILE void hak_free_sized(void *ptr, size_t size)
 {
-    (void)size;
-    hot_free(ptr);
+    hot_free_as(ptr, FAMILY_MALLOC, size);
 }
 
 FRAGILE void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size)
 {
     (void)alignment;
-    (void)size;
-    hot_free(ptr);
+    hot_free_as(ptr, FAMILY_MALLOC, size);
 }
 
 FRAGILE void *hak_calloc(size_t count, size_t size)
@@ -64,6 +62,13 @@ static size_t size_to_grow_to(size_t usable, size_t size)
     return size > usable && size < roomy && roomy <= SMALL_MAX ? roomy : size;
 }
 
+static FRAGILE void *move_into(void *block, void *ptr, size_t bytes)
+{
+    memcpy(block, ptr, bytes);
+    hot_free(ptr);
+    return block;
+}
+
 static FRAGILE void *move_to_new_block(void *ptr, size_t usable, size_t size)
 {
     int saved = errno;
@@ -79,9 +84,14 @@ static FRAGILE void *move_to_new_block(void *ptr, size_t usable, size_t size)
         errno = saved; /* a block that could shrink still serves when there is no memory for a smaller one */
         return ptr;
     }
-    memcpy(block, ptr, min_size(usable, size));
-    hot_free(ptr);
-    return block;
+    return move_into(block, ptr, min_size(usable, size));
+}
+
+/* Always to a new block, of the very size: whoever still uses the old one is found. */
+static FRAGILE void *move_kept(void *ptr, size_t usable, size_t size)
+{
+    void *block = hot_malloc(size);
+    return block != NULL ? move_into(block, ptr, min_size(usable, size)) : NULL;
 }
 
 FRAGILE void *hak_realloc(void *ptr, size_t size)
@@ -97,6 +107,8 @@ FRAGILE void *hak_realloc(void *ptr, size_t size)
         errno = ENOMEM;
         return NULL;
     }
+    if (UNLIKELY(keeper_now() != NULL))
+        return move_kept(ptr, usable, size);
     struct large *large = large_find(ptr);
     if (large != NULL) {
         if (size > SMALL_MAX) {

@@ -2,6 +2,7 @@
  * thread starts that, however early it comes. */
 #include <unistd.h>
 
+#include "check/check.h"
 #include "check/crash.h"
 #include "check/guard.h"
 #include "config/options.h"
@@ -13,8 +14,10 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     (void)count;
     (void)arguments;
     options_load(environ != NULL ? environ : environment);
-    if (policy.crash_reports)
+    if (policy.crash_reports || policy.checks != 0)
         crash_start();
-    if (policy.guard_bytes > 0)
+    if (policy.checks != 0)
+        check_start();
+    else if (policy.guard_bytes > 0)
         guard_start();
 }

@@ -5,6 +5,7 @@
 #include "arena/arena.h"
 #include "arena/meta.h"
 #include "base/atomic.h"
+#include "check/run.h"
 #include "heap/door.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
@@ -39,6 +40,9 @@ static void read(void *argument)
     large_stats(&large);
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         add_heap(stats, heap);
+    struct run_counts checked = run_counts();
+    stats->small_blocks += checked.blocks;
+    stats->small_bytes += checked.bytes;
     stats->reserved_bytes = span.reserved_bytes;
     stats->committed_bytes = span.committed_bytes + meta_committed();
     stats->large_blocks = large.live_blocks;

@@ -10,7 +10,7 @@
 struct memory_stats {
     size_t reserved_bytes;  /* address space of the heap */
     size_t committed_bytes; /* of it, usable; metadata included */
-    size_t small_blocks;    /* live, of all size classes */
+    size_t small_blocks;    /* live, of all size classes; in check mode of all sizes */
     size_t small_bytes;     /* in them */
     size_t cached_bytes;    /* free blocks in magazines */
     size_t large_blocks;    /* live */

@@ -35,6 +35,7 @@ enum tag_kind {
     TAG_LARGE = 1,      /* a live large block starts here */
     TAG_LARGE_KEPT = 2, /* a freed large block that the BigCache keeps starts here */
     TAG_LARGE_GONE = 3, /* a large block started here; its units were given up */
+    TAG_CHECKED = 4,    /* blocks of check mode's */
     TAG_KINDS = 4096,
 };
 

@@ -1,26 +1,61 @@
 #include "base/fail.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fmt.h"
 
 void (*fail_also)(void);
 
-static void write_line(const char *kind, const char *format, va_list args)
+enum { LINE_MOST = 512, PATH_MOST = 4096 };
+
+/* "": stderr. */
+static char report_path[PATH_MOST];
+
+static size_t make_line(char line[LINE_MOST], const char *kind, const char *format, va_list args)
 {
-    char line[512];
-    size_t length = fmt_print(line, sizeof line, "%s", kind);
-    length += fmt_vprint(line + length, sizeof line - length - 1, format, args);
+    size_t length = fmt_print(line, LINE_MOST, "%s", kind);
+    length += fmt_vprint(line + length, LINE_MOST - length - 1, format, args);
     line[length++] = '\n';
+    return length;
+}
+
+static void write_all(int file, const char *line, size_t length)
+{
     for (size_t done = 0; done < length;) {
-        ssize_t n = write(STDERR_FILENO, line + done, length - done);
+        ssize_t n = write(file, line + done, length - done);
         if (n < 0 && errno != EINTR)
             return;
         done += n > 0 ? (size_t)n : 0;
     }
+}
+
+static void write_line(const char *kind, const char *format, va_list args)
+{
+    char line[LINE_MOST];
+    write_all(STDERR_FILENO, line, make_line(line, kind, format, args));
+}
+
+bool fail_report_to(const char *path)
+{
+    size_t length = strlen(path);
+    if (path[0] != '/' || length >= sizeof report_path)
+        return false;
+    memcpy(report_path, path, length + 1);
+    return true;
+}
+
+/* Opened anew for each line: a program may close all that it does not know, and open files of its own in their place. */
+static int open_report(void)
+{
+    if (report_path[0] == '\0')
+        return -1;
+    return (int)syscall(SYS_openat, AT_FDCWD, report_path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC, 0600);
 }
 
 void fail(const char *format, ...)
@@ -46,8 +81,12 @@ void warn(const char *format, ...)
 
 void note(const char *format, ...)
 {
+    char line[LINE_MOST];
+    int file = open_report();
     va_list args;
     va_start(args, format);
-    write_line("", format, args);
+    write_all(file >= 0 ? file : STDERR_FILENO, line, make_line(line, "", format, args));
     va_end(args);
+    if (file >= 0)
+        (void)syscall(SYS_close, file);
 }

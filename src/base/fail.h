@@ -2,6 +2,8 @@
 #ifndef HAK_BASE_FAIL_H
 #define HAK_BASE_FAIL_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 /* Writes "hakmem: fatal: MESSAGE" to stderr in one write and aborts. Allocates nothing, takes no lock. */
@@ -13,8 +15,11 @@ extern HIDDEN void (*fail_also)(void);
 /* Writes "hakmem: warning: MESSAGE" to stderr in one write. errno is kept. */
 void warn(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
 
-/* Writes "MESSAGE" to stderr in one write, of a report that the user has asked for. */
+/* Writes "MESSAGE" in one write, of a report that the user has asked for: to stderr, or to the end of the report's file. */
 void note(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
+
+/* From now on reports go to this file. False: the path is not absolute, or too long. */
+bool fail_report_to(const char *path);
 
 /* What must hold inside the allocator; checked in the debug build, compiled in every build. */
 #define ASSERT(condition)                                                                              \

@@ -12,6 +12,7 @@ enum lock_rank {
     LOCK_ORPHAN,
     LOCK_LIFE,
     LOCK_HEAP,
+    LOCK_CHECK,
     LOCK_LETTERS,
     LOCK_BIGCACHE,
     LOCK_SPAN,

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/compiler.h"
 
 enum { SHARDS = 16, SHARD_ALIGN = 64 };
@@ -15,5 +18,12 @@ ALWAYS_INLINE unsigned shard_of_thread(void)
 {
     return (unsigned)((uintptr_t)pthread_self() >> 12) % SHARDS;
 }
+
+/* The locks of all SHARDS, each of `bytes` and with its lock first. They are of one rank: fork takes them together. */
+void shards_lock(void *shards, size_t bytes);
+void shards_unlock(void *shards, size_t bytes);
+
+/* Does the calling thread hold one of them? */
+bool shards_lock_is_mine(const void *shards, size_t bytes);
 
 #endif

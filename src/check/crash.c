@@ -8,8 +8,12 @@
 
 #include "base/atomic.h"
 #include "base/fail.h"
+#include "check/checked_report.h"
+#include "check/last.h"
 #include "check/nearest.h"
+#include "check/run.h"
 #include "check/stack_text.h"
+#include "config/policy.h"
 #include "heap/life.h"
 #include "heap/shelf.h"
 #include "large/bigcache.h"
@@ -46,6 +50,7 @@ static void write_heap(void)
     unsigned heaps = 0;
     struct large_stats large;
     large_stats(&large);
+    small += run_counts().bytes;
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
         heaps++;
         holes += load_relaxed(&heap->hole_bytes);
@@ -56,11 +61,20 @@ static void write_heap(void)
          small, large.live_bytes, large.live_blocks, bigcache_bytes(), span_dirty_bytes(), holes, heaps);
 }
 
+static void write_rest(void)
+{
+    write_heap();
+    if (policy.checks != 0)
+        last_write(os_thread_id());
+}
+
 static void write_signal(unsigned which, const siginfo_t *info, const void *context)
 {
     char where[160];
     uintptr_t address = (uintptr_t)info->si_addr;
     bool sent = info->si_code <= 0; /* by kill, raise and the like: there is no address */
+    if (signals[which].has_address && !sent && policy.checks != 0 && checked_report_fault(address, context))
+        return;
     if (!signals[which].has_address || sent) {
         note("hakmem: crash: %s, thread %d", signals[which].name, os_thread_id());
     } else {
@@ -68,8 +82,8 @@ static void write_signal(unsigned which, const siginfo_t *info, const void *cont
         note("hakmem: crash: %s at %p, thread %d: the address is %s", signals[which].name, info->si_addr, os_thread_id(), where);
     }
     struct os_frame frame = os_frame_interrupted(context);
-    stack_write_from(&frame);
-    write_heap();
+    stack_write_whole(&frame);
+    write_rest();
 }
 
 static void handle(int number, siginfo_t *info, void *context)
@@ -84,6 +98,11 @@ static void handle(int number, siginfo_t *info, void *context)
     os_hand_on(number, info, context, &before[which]);
 }
 
+void crash_is_reported(void)
+{
+    (void)begin();
+}
+
 /* After the line of a fatal error of our own; abort follows. */
 static void after_fatal(void)
 {
@@ -91,7 +110,7 @@ static void after_fatal(void)
     if (!begin())
         return;
     stack_write_from(&frame);
-    write_heap();
+    write_rest();
 }
 
 void crash_start(void)

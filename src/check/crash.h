@@ -9,4 +9,7 @@
  * the place of ours; those from before are called after it. */
 void crash_start(void);
 
+/* The calling thread has written a report of its own, and ends the process. */
+void crash_is_reported(void);
+
 #endif

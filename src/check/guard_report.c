@@ -7,6 +7,8 @@
 
 #include "base/atomic.h"
 #include "base/fail.h"
+#include "check/crash.h"
+#include "check/place.h"
 #include "check/stack_text.h"
 #include "os/frame.h"
 #include "os/handler.h"
@@ -19,38 +21,22 @@ static const char *const fault_kinds[] = {
     [GUARD_WRITTEN_BEYOND] = "heap-buffer-overflow, found by free,",
 };
 
-static const char *const accesses[] = {
-    [OS_ACCESS_UNKNOWN] = "access", [OS_ACCESS_READ] = "READ", [OS_ACCESS_WRITE] = "WRITE"};
-
 static struct sigaction before;
 
 /* The program may go on after a fault: its handler knows how. One report is enough. */
 static uint32_t reported;
 
-static void write_event(const char *what, const struct guard_event *event)
+static struct place_event event_of(const struct guard_event *event)
 {
-    note("%s by thread %d here:", what, event->thread);
-    stack_write(event->calls, event->count);
+    return (struct place_event){.thread = event->count > 0 ? event->thread : 0, .calls = event->calls, .count = event->count};
 }
 
 static void write_place(uintptr_t address, const struct guard_slot *slot)
 {
+    struct place_event allocated = event_of(&slot->allocated);
+    struct place_event freed = event_of(&slot->freed);
     uintptr_t start = (uintptr_t)slot->block;
-    uintptr_t end = start + slot->size;
-    const char *where = "inside of";
-    size_t distance = address - start;
-    if (address < start) {
-        where = "before";
-        distance = start - address;
-    } else if (address >= end) {
-        where = "after";
-        distance = address - end;
-    }
-    note("%p is located %zu bytes %s %zu-byte region [%p,%p)", (void *)address, distance, where, slot->size, (void *)start,
-         (void *)end);
-    if (slot->freed.count > 0)
-        write_event("freed", &slot->freed);
-    write_event(slot->freed.count > 0 ? "previously allocated" : "allocated", &slot->allocated);
+    place_write(address, start, start + slot->size, &allocated, &freed);
 }
 
 static void write_report(const char *kind, const char *access, uintptr_t address, const struct guard_slot *slot,
@@ -67,6 +53,7 @@ _Noreturn void guard_report_pointer(enum guard_fault fault, uintptr_t address, s
 {
     struct os_frame here = os_frame_here();
     write_report(fault_kinds[fault], "free or realloc", address, place.slot, &here);
+    crash_is_reported();
     abort();
 }
 
@@ -86,7 +73,7 @@ static void handle(int number, siginfo_t *info, void *context)
     if (info->si_code > 0 && guard_find(address, &place) && place.slot != NULL
         && __atomic_compare_exchange_n(&reported, &nobody, 1u, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         struct os_frame frame = os_frame_interrupted(context);
-        write_report(kind_of(address, place), accesses[os_access(context)], address, place.slot, &frame);
+        write_report(kind_of(address, place), place_access(context), address, place.slot, &frame);
     }
     errno = saved;
     os_hand_on(number, info, context, &before);

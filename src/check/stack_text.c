@@ -14,7 +14,19 @@ static void write_call(unsigned number, uintptr_t call)
         note("    #%u %p (%s+%p)", number, (void *)call, module.path, (void *)(call - module.base));
 }
 
-/* How many calls at the top, beyond the first, are of the library itself. Of a program that holds it in itself nothing tells
+/* All but the first are return addresses, and the call before one may be the last instruction of its function. */
+static uintptr_t call_at(const uintptr_t *calls, size_t i)
+{
+    return calls[i] - (i > 0);
+}
+
+static void write_calls(const uintptr_t *calls, size_t first, size_t count)
+{
+    for (size_t i = first; i < count; i++)
+        write_call((unsigned)(i - first), call_at(calls, i));
+}
+
+/* How many calls at the top are of the library itself; none, if all are. Of a program that holds it in itself nothing tells
  * which they are. */
 static size_t own_calls(const uintptr_t *calls, size_t count)
 {
@@ -23,20 +35,31 @@ static size_t own_calls(const uintptr_t *calls, size_t count)
     size_t first = 0;
     if (!os_find_module((uintptr_t)stack_write, &own) || own.is_program)
         return 0;
-    while (first + 1 < count && os_find_module(calls[first + 1], &module) && module.base == own.base)
+    while (first < count && os_find_module(call_at(calls, first), &module) && module.base == own.base)
         first++;
-    return first;
+    return first < count ? first : 0;
+}
+
+uintptr_t stack_caller(const uintptr_t *calls, size_t count)
+{
+    struct os_module module;
+    size_t first = own_calls(calls, count);
+    return first < count && os_find_module(call_at(calls, first), &module) ? module.base : 0;
 }
 
 void stack_write(const uintptr_t *calls, size_t count)
 {
-    size_t first = own_calls(calls, count);
-    for (size_t i = first; i < count; i++)
-        write_call((unsigned)(i - first), calls[i]);
+    write_calls(calls, own_calls(calls, count), count);
 }
 
 void stack_write_from(const struct os_frame *from)
 {
     uintptr_t calls[CALLS_MOST];
     stack_write(calls, unwind(from, UNWIND_BROKEN, calls, CALLS_MOST));
+}
+
+void stack_write_whole(const struct os_frame *from)
+{
+    uintptr_t calls[CALLS_MOST];
+    write_calls(calls, 0, unwind(from, UNWIND_BROKEN, calls, CALLS_MOST));
 }

@@ -7,10 +7,17 @@
 
 #include "os/frame.h"
 
-/* Writes the calls (unwind.h) to stderr; of the library's own at the top, only the first: what the program has called. */
+/* Writes the calls (unwind.h), without those of the library's own at the top: from where the program has called it. Of a
+ * return address the address before it is written, as AddressSanitizer does: that is in the call. */
 void stack_write(const uintptr_t *calls, size_t count);
+
+/* The base of the module from which the program has called the library; 0: not known. */
+uintptr_t stack_caller(const uintptr_t *calls, size_t count);
 
 /* The same of the stack that begins there. */
 void stack_write_from(const struct os_frame *from);
+
+/* All of that, wherever it begins. */
+void stack_write_whole(const struct os_frame *from);
 
 #endif

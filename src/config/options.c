@@ -9,6 +9,8 @@
 #include "base/fail.h"
 #include "base/fmt.h"
 #include "config/policy.h"
+#include "config/size_class.h"
+#include "config/values.h"
 #include "os/os.h"
 
 enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024 };
@@ -22,49 +24,19 @@ struct option {
     bool (*set)(const char *value); /* false: not a legal value */
 };
 
-/* A decimal number up to `most`, all of [text, end). */
-static bool parse_number(const char *text, const char *end, size_t most, size_t *out)
-{
-    size_t value = 0;
-    if (text == end)
-        return false;
-    for (; text < end; text++) {
-        if (*text < '0' || *text > '9')
-            return false;
-        size_t digit = (size_t)(*text - '0');
-        if (value > (most - digit) / 10)
-            return false;
-        value = value * 10 + digit;
-    }
-    *out = value;
-    return true;
-}
-
 static bool parse_delay(const char *text, const char *end, uint32_t *out)
 {
     size_t ms;
-    if (!parse_number(text, end, DELAY_MOST_MS, &ms))
+    if (!value_number(text, end, DELAY_MOST_MS, &ms))
         return false;
     *out = (uint32_t)ms;
-    return true;
-}
-
-/* Digits and at most one of K, M, G, T, up to `end`. */
-static bool parse_bytes(const char *text, const char *end, size_t *out)
-{
-    static const char suffixes[] = "KMGT";
-    const char *suffix = end > text ? strchr(suffixes, end[-1]) : NULL;
-    unsigned shift = suffix != NULL ? (unsigned)(suffix - suffixes + 1) * 10 : 0;
-    if (!parse_number(text, suffix != NULL ? end - 1 : end, SIZE_MAX >> shift, out))
-        return false;
-    *out <<= shift;
     return true;
 }
 
 /* 0 is SIZE_MAX, no limit. */
 static bool parse_limit(const char *text, const char *end, size_t *out)
 {
-    if (!parse_bytes(text, end, out))
+    if (!value_bytes(text, end, out))
         return false;
     if (*out == 0)
         *out = SIZE_MAX;
@@ -88,28 +60,23 @@ static bool set_limit(const char *value)
     return true;
 }
 
-static bool is_word(const char *value, size_t length, const char *word)
-{
-    return strlen(word) == length && memcmp(value, word, length) == 0;
-}
-
 /* Is what comes before '=' this key? */
 static bool is_key(const char *text, const char *value, const char *key)
 {
-    return is_word(text, (size_t)(value - text) - 1, key);
+    return value_is(text, (size_t)(value - text) - 1, key);
 }
 
 static bool parse_switch(const char *value, size_t length, bool *out)
 {
-    *out = is_word(value, length, "on");
-    return *out || is_word(value, length, "off");
+    *out = value_is(value, length, "on");
+    return *out || value_is(value, length, "off");
 }
 
 static bool parse_huge(const char *value, size_t length, enum huge_pages *out)
 {
     static const char *const words[] = {[HUGE_AUTO] = "auto", [HUGE_ON] = "on", [HUGE_OFF] = "off"};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (is_word(value, length, words[i])) {
+        if (value_is(value, length, words[i])) {
             *out = (enum huge_pages)i;
             return true;
         }
@@ -151,9 +118,9 @@ static bool set_guard(const char *value)
     const char *colon = strchr(value, ':');
     size_t bytes;
     size_t slots = policy.guard_slots;
-    if (!parse_bytes(value, colon != NULL ? colon : end, &bytes) || bytes > GUARD_BYTES_MOST)
+    if (!value_bytes(value, colon != NULL ? colon : end, &bytes) || bytes > GUARD_BYTES_MOST)
         return false;
-    if (colon != NULL && (!parse_number(colon + 1, end, GUARD_SLOTS_MOST, &slots) || slots == 0))
+    if (colon != NULL && (!value_number(colon + 1, end, GUARD_SLOTS_MOST, &slots) || slots == 0))
         return false;
     policy.guard_bytes = bytes;
     policy.guard_slots = (uint32_t)slots;
@@ -166,6 +133,64 @@ static bool set_crash(const char *value)
     return policy.crash_reports || strcmp(value, "0") == 0;
 }
 
+static bool parse_check(const char *word, size_t length, unsigned *checks)
+{
+    static const char *const words[] = {"free", "redzone", "poison", "quarantine", "leaks", "stacks"};
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (value_is(word, length, words[i])) {
+            *checks |= 1u << i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whatever is looked at, each free is. */
+static bool set_check(const char *value)
+{
+    unsigned checks = CHECK_FREE;
+    bool is_list = strcmp(value, "0") != 0 && strcmp(value, "1") != 0;
+    for (const char *word = is_list ? value : NULL; word != NULL;) {
+        const char *comma = strchr(word, ',');
+        if (!parse_check(word, comma != NULL ? (size_t)(comma - word) : strlen(word), &checks))
+            return false;
+        word = comma != NULL ? comma + 1 : NULL;
+    }
+    policy.checks = is_list ? checks : value[0] == '1' ? (unsigned)CHECK_ALL : 0;
+    return true;
+}
+
+static bool parse_traced(const char *value, const char *end, struct policy *wanted)
+{
+    static const struct {
+        const char *prefix;
+        enum trace trace;
+    } kinds[] = {{"ptr:heap+", TRACE_OFFSET}, {"ptr:", TRACE_ADDRESS}, {"class:", TRACE_CLASS}};
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t length = strlen(kinds[i].prefix);
+        if (strncmp(value, kinds[i].prefix, length) != 0)
+            continue;
+        wanted->trace = kinds[i].trace;
+        if (wanted->trace == TRACE_CLASS)
+            return value_number(value + length, end, SMALL_MAX, &wanted->traced) && wanted->traced > 0;
+        return value_hex(value + length, end, &wanted->traced);
+    }
+    return false;
+}
+
+/* Operations are seen in check mode only: the least of it, unless more is asked for. */
+static bool set_trace(const char *value)
+{
+    struct policy wanted = policy;
+    const char *comma = strchr(value, ',');
+    const char *end = comma != NULL ? comma : value + strlen(value);
+    if (!parse_traced(value, end, &wanted) || (comma != NULL && !fail_report_to(comma + 1)))
+        return false;
+    wanted.checks |= CHECK_FREE;
+    policy = wanted;
+    return true;
+}
+
 /* In the order in which they take effect: a mode first, so that the others refine it. */
 static const struct option options[] = {
     {"HAKMEM_MODE", POLICY_MODES, "balanced", policy_set_mode},
@@ -176,6 +201,10 @@ static const struct option options[] = {
     {"HAKMEM_GUARD", "BYTES or BYTES:SLOTS, bytes up to 1T, or with K, M, G, T, 0 for none, 1 to 1024 slots", "the mode's",
      set_guard},
     {"HAKMEM_CRASH", "0, 1", "0", set_crash},
+    {"HAKMEM_CHECK", "0, 1, or some of free, redzone, poison, quarantine, leaks, stacks with commas between", "0", set_check},
+    {"HAKMEM_TRACE", "ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path",
+     "none", set_trace},
+    {"HAKMEM_REPORT", "an absolute path, for the reports of checks, guards and crashes", "stderr", fail_report_to},
 };
 
 /* Read by the launcher; legal here, without effect. */

@@ -16,6 +16,25 @@ enum huge_pages {
     HUGE_OFF,
 };
 
+/* What check mode looks at, besides each free. */
+enum check {
+    CHECK_FREE = 1 << 0, /* this one is always there */
+    CHECK_REDZONE = 1 << 1,
+    CHECK_POISON = 1 << 2,
+    CHECK_QUARANTINE = 1 << 3,
+    CHECK_LEAKS = 1 << 4,
+    CHECK_STACKS = 1 << 5,
+    CHECK_ALL = (1 << 6) - 1,
+};
+
+/* Whose history is written (check/trace.h). */
+enum trace {
+    TRACE_NOTHING,
+    TRACE_ADDRESS, /* of the block at this address */
+    TRACE_OFFSET,  /* of that so many bytes into the heap's range, whose place differs in each run */
+    TRACE_CLASS,   /* of blocks of the size class that serves so many bytes */
+};
+
 struct policy {
     size_t magazine_bytes;     /* most that one magazine may hold */
     size_t thread_cache_bytes; /* most that all magazines of a thread may hold */
@@ -27,6 +46,9 @@ struct policy {
     size_t guard_bytes;        /* requested, between two guarded samples; 0: none */
     uint32_t guard_slots;      /* guarded blocks, live and freed, at once */
     bool crash_reports;        /* is what kills the process reported? */
+    unsigned checks;           /* of enum check; 0: check mode is off */
+    enum trace trace;
+    uintptr_t traced;          /* the address or the bytes */
     size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
     size_t soft_limit;         /* bytes held, SIZE_MAX: none; 0: not known yet, by the control group's */
     size_t hard_limit;         /* bytes held, SIZE_MAX or 0: none */

@@ -12,12 +12,14 @@
 #include "heap/fork.h"
 #include "heap/heartbeat.h"
 #include "heap/interrupt.h"
+#include "heap/keeper.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
 #include "heap/relief.h"
 #include "heap/report.h"
+#include "heap/route.h"
 #include "heap/shelf.h"
 #include "heap/sleeper.h"
 #include "heap/start.h"
@@ -26,10 +28,6 @@
 #include "large/large.h"
 #include "span/limit.h"
 #include "span/span.h"
-
-enum { DEFERRED_MOST = sizeof((struct heap *)0)->deferred / sizeof(void *) };
-
-static void free_deferred(struct heap *heap);
 
 /* The calling thread's heap, its door entered; NULL if it has none to use now. */
 static struct heap *enter_own(void)
@@ -46,7 +44,7 @@ static struct heap *enter_own(void)
     store_relaxed(&heap->visits, heap->visits + 1);
     entry_enter(heap, seen);
     if (UNLIKELY(heap->deferred_count > 0))
-        free_deferred(heap);
+        route_deferred(heap);
     return heap;
 }
 
@@ -84,13 +82,6 @@ static void leave(struct heap *heap)
         entry_leave(heap);
 }
 
-/* A program that only frees has heartbeats too; one that requests as much as it frees has those of its requests. */
-static void beat_if_much_was_freed(struct heap *heap)
-{
-    if (UNLIKELY(heap->freed / 2 > policy.heartbeat_bytes) && !interrupt_holds_magazines(heap))
-        heartbeat(heap);
-}
-
 static void *small(struct heap *heap, size_t size)
 {
     void *block = magazine_pop(heap, size_class_of(size));
@@ -119,6 +110,36 @@ static void *from_orphan(size_t size)
     return block;
 }
 
+/* Of a keeper, in the door all the same. What fits into a class was charged by the caller, if it had a heap. */
+static NOINLINE void *from_keeper(const struct keeper *keeper, const struct request *request, const struct os_frame *from)
+{
+    bool charged = request->size <= SMALL_MAX && request->align == 1 && view_load()->kind != VIEW_UNBORN;
+    struct heap *heap = enter_own();
+    void *block = NULL;
+    if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
+        block = keeper->allocate(request, from);
+        if (block == NULL && request->size <= PTRDIFF_MAX && limit_is_short_of(request->size)) {
+            (void)relief_give_back(heap);
+            block = keeper->allocate(request, from);
+        }
+    }
+    if (heap != NULL) {
+        if (!charged && block != NULL)
+            charge(heap, request->size);
+        relief_note(heap);
+        leave(heap);
+    }
+    if (block == NULL)
+        errno = ENOMEM;
+    return block;
+}
+
+void *door_malloc_kept(size_t size, size_t align, enum family family)
+{
+    struct os_frame here = os_frame_here();
+    return from_keeper(keeper_now(), &(struct request){size, align, family}, &here);
+}
+
 static COLD void *small_without_heap(size_t size)
 {
     void *block = from_orphan(size);
@@ -127,9 +148,14 @@ static COLD void *small_without_heap(size_t size)
     return block;
 }
 
-NOINLINE void *door_malloc(size_t size)
+ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 {
     bool zero;
+    const struct keeper *keeper = keeper_now();
+    if (UNLIKELY(keeper != NULL)) {
+        struct os_frame here = os_frame_here();
+        return from_keeper(keeper, &(struct request){size, 1, family}, &here);
+    }
     if (UNLIKELY(size > SMALL_MAX))
         return door_malloc_large(size, 1, &zero);
     bool unborn = view_load()->kind == VIEW_UNBORN;
@@ -145,6 +171,21 @@ NOINLINE void *door_malloc(size_t size)
     if (UNLIKELY(block == NULL))
         errno = ENOMEM;
     return block;
+}
+
+NOINLINE void *door_malloc(size_t size)
+{
+    return malloc_as(size, FAMILY_MALLOC);
+}
+
+NOINLINE void *door_new(size_t size)
+{
+    return malloc_as(size, FAMILY_NEW);
+}
+
+NOINLINE void *door_new_array(size_t size)
+{
+    return malloc_as(size, FAMILY_NEW_ARRAY);
 }
 
 static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
@@ -163,6 +204,11 @@ static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
 
 void *door_malloc_large(size_t size, size_t align, bool *zero)
 {
+    const struct keeper *keeper = keeper_now();
+    if (UNLIKELY(keeper != NULL)) {
+        *zero = false;
+        return door_malloc_kept(size, align, FAMILY_MALLOC);
+    }
     void *block = NULL;
     struct heap *heap = enter_own();
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
@@ -196,128 +242,41 @@ void *door_resize_large(struct large *block, size_t size)
     return p;
 }
 
-/* What it means to free a pointer with this tag, which is not that of a live block. */
-static const char *fault_of(uintptr_t tag)
+/* Whoever keeps blocks is told where the program has called the library. */
+ALWAYS_INLINE void free_as(void *p, struct freeing *how)
 {
-    return tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE ? FAULT_DOUBLE_FREE : FAULT_INVALID_FREE;
-}
-
-/* What no tag explains. */
-static COLD void free_other(uintptr_t tag, void *p)
-{
-    if (heap_events.free_other == NULL || !heap_events.free_other(p))
-        report_pointer(fault_of(tag), p);
-}
-
-static void free_large(struct heap *heap, void *p)
-{
-    size_t bytes;
-    switch (large_free(p, &bytes)) {
-    case LARGE_FINE:
-        break;
-    case LARGE_NOT_A_BLOCK:
-        report_pointer(FAULT_INVALID_FREE, p);
-    case LARGE_DOUBLE_FREE:
-        report_pointer(FAULT_DOUBLE_FREE, p);
+    struct os_frame here;
+    if (p == NULL)
+        return;
+    if (UNLIKELY(keeper_now() != NULL)) {
+        here = os_frame_here();
+        how->from = &here;
     }
-    if (heap != NULL) {
-        heap->freed += bytes;
-        beat_if_much_was_freed(heap);
-    }
-}
-
-static void free_own(struct heap *heap, unsigned class, void *p)
-{
-    if (magazine_is_top(heap, class, p))
-        report_pointer(FAULT_DOUBLE_FREE, p);
-    if (!slab_holds(arena_span(p), p))
-        report_pointer(FAULT_INVALID_FREE, p);
-    magazine_push(heap, class, p);
-    beat_if_much_was_freed(heap);
-}
-
-/* Magazines are typed by class, not by owner: without memory for a letter, ours may keep the block. A full one
- * loses it: a leak of one block, in a process that has not 512 bytes. */
-static void send(struct heap *heap, uintptr_t tag, void *p)
-{
-    if (!mail_send(heap, mail_owner(tag), p))
-        (void)magazine_keep(heap, tag % SIZE_CLASSES, p);
-    if (UNLIKELY(heap->piled != NULL)) {
-        sleeper_collect(heap->piled);
-        heap->piled = NULL;
-    }
-}
-
-static void route(struct heap *heap, void *p)
-{
-    uintptr_t tag = arena_tag(p);
-    uintptr_t class = tag ^ (uintptr_t)heap;
-    if (class < SIZE_CLASSES)
-        free_own(heap, (unsigned)class, p);
-    else if (tag >= TAG_KINDS)
-        send(heap, tag, p);
-    else if (tag == TAG_LARGE)
-        free_large(heap, p);
-    else
-        free_other(tag, p);
-}
-
-static void free_deferred(struct heap *heap)
-{
-    /* Handlers may append while this runs; the count goes back to 0 only if none did since it was read. */
-    uint32_t done = 0;
-    uint32_t seen = load_relaxed(&heap->deferred_count);
-    do {
-        for (; done < seen; done++)
-            route(heap, heap->deferred[done]);
-    } while (!__atomic_compare_exchange_n(&heap->deferred_count, &seen, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-}
-
-/* A signal handler interrupted the door: keep the block until the next visit. False: no more room. */
-static COLD bool defer(struct heap *heap, void *p)
-{
-    uint32_t at = load_relaxed(&heap->deferred_count);
-    do {
-        if (at == DEFERRED_MOST)
-            return false;
-    } while (!__atomic_compare_exchange_n(&heap->deferred_count, &at, at + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    heap->deferred[at] = p;
-    return true;
-}
-
-static COLD void free_without_heap(void *p)
-{
-    uintptr_t tag = arena_tag(p);
-    struct heap *interrupted = view_load()->heap;
-    if (tag < TAG_KINDS && tag != TAG_LARGE) {
-        free_other(tag, p);
+    struct heap *heap = enter_own();
+    if (UNLIKELY(heap == NULL)) {
+        route_without_heap(p, how);
         return;
     }
-    if (interrupted != NULL && defer(interrupted, p))
-        return;
-    /* A handler that frees more than that while its thread holds a lock leaks the rest. */
-    if (tag != TAG_LARGE)
-        (void)orphan_free(p);
-    else if (!fork_holds_any_lock())
-        free_large(NULL, p);
+    route_free(heap, p, how);
+    entry_leave(heap);
 }
 
 NOINLINE void door_free(void *p)
 {
-    if (p == NULL)
-        return;
-    struct heap *heap = enter_own();
-    if (UNLIKELY(heap == NULL)) {
-        free_without_heap(p);
-        return;
-    }
-    route(heap, p);
-    entry_leave(heap);
+    free_as(p, &(struct freeing){.family = FAMILY_MALLOC, .size = SIZE_UNKNOWN});
+}
+
+NOINLINE void door_free_as(void *p, struct freeing how)
+{
+    free_as(p, &how);
 }
 
 static COLD size_t size_of_other(const void *p)
 {
     size_t size;
+    const struct keeper *keeper = keeper_now();
+    if (keeper != NULL && keeper->size_of(p, &size))
+        return size;
     if (heap_events.size_of_other == NULL || !heap_events.size_of_other(p, &size))
         report_pointer(FAULT_INVALID_POINTER, p);
     return size;

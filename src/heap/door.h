@@ -5,10 +5,10 @@
  *                        │                  large_alloc       nothing to be had: relief_give_back, once more
  *                        │           leave ─▶ heartbeat, relief_at_heartbeat; outside: relief_tell
  *                        └── no heap: start_thread; in the door already, or dead: orphan_malloc
- *   hot_free ────▶ door_free ────▶ enter ─▶ magazine_push ─▶ shelf_put …        mine
- *                                           mail_send                           another heap's
- *                                           large_free                          large
- *                                           report_pointer                      not a block: ends here
+ *   hot_free ────▶ door_free ────▶ enter ─▶ route_free ─▶ magazine_push ─▶ shelf_put …   mine
+ *                                                        mail_send                      another heap's
+ *                                                        large_free                     large
+ *                                                        report_pointer                 not a block: ends here
  */
 #ifndef HAK_HEAP_DOOR_H
 #define HAK_HEAP_DOOR_H
@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "heap/keeper.h"
 #include "span/limit.h"
 
 struct large;
@@ -29,11 +30,19 @@ bool door_open(void);
  * failure NULL, errno ENOMEM. */
 NOINLINE void *door_malloc(size_t size);
 
+/* The same for operator new and operator new[]. */
+NOINLINE void *door_new(size_t size);
+NOINLINE void *door_new_array(size_t size);
+
+/* A block of the keeper's, which there is. On failure NULL, errno ENOMEM. */
+void *door_malloc_kept(size_t size, size_t align, enum family family);
+
 /* A large block, whatever its size; see large_alloc. On failure NULL, errno ENOMEM. */
 void *door_malloc_large(size_t size, size_t align, bool *zero);
 
 /* free, of any 64-bit value. errno is kept. */
 NOINLINE void door_free(void *p);
+NOINLINE void door_free_as(void *p, struct freeing how);
 
 /* large_resize. */
 void *door_resize_large(struct large *block, size_t size);

@@ -3,6 +3,7 @@
 #include "arena/meta.h"
 #include "base/atomic.h"
 #include "heap/freeze.h"
+#include "heap/keeper.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
@@ -19,13 +20,21 @@ static struct lock *const before_heaps[] = {&init_lock, &orphan_lock, &life_lock
 
 enum { BEFORE = sizeof before_heaps / sizeof before_heaps[0] };
 
+static bool keepers_lock_is_mine(void)
+{
+    const struct keeper *keeper = keeper_now();
+    return keeper != NULL && keeper->lock_is_mine();
+}
+
 static bool after_heaps_is_mine(void)
 {
-    return lock_is_mine(&letters_lock) || bigcache_lock_is_mine() || lock_is_mine(&span_lock) || lock_is_mine(&meta_lock);
+    return keepers_lock_is_mine() || lock_is_mine(&letters_lock) || bigcache_lock_is_mine() || lock_is_mine(&span_lock) || lock_is_mine(&meta_lock);
 }
 
 static void take_after_heaps(void)
 {
+    if (keeper_now() != NULL)
+        keeper_now()->lock();
     lock_take(&letters_lock);
     bigcache_lock_all();
     lock_take(&span_lock);
@@ -38,6 +47,8 @@ static void drop_after_heaps(void)
     lock_drop(&span_lock);
     bigcache_unlock_all();
     lock_drop(&letters_lock);
+    if (keeper_now() != NULL)
+        keeper_now()->unlock();
 }
 
 bool fork_holds_any_lock(void)

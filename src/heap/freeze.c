@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "heap/interrupt.h"
+#include "heap/keeper.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/shelf.h"
@@ -28,6 +29,11 @@ FRAGILE void freeze_show_twin(struct heap *heap)
 {
     set_up_twin(heap);
     store_release(&thread_view, &heap->twin);
+}
+
+FRAGILE struct view *freeze_view(struct heap *heap)
+{
+    return keeper_now() != NULL ? &heap->twin : &heap->view;
 }
 
 static uint32_t low_half(const struct view *view)
@@ -111,16 +117,33 @@ size_t freeze_empty(struct heap *heap)
     return taken;
 }
 
+/* What was requested while the heap was closed. */
+static void charge_view(struct heap *heap)
+{
+    heap->view.budget += heap->twin.budget;
+    heap->twin.budget = 0;
+}
+
+static void reopen(struct heap *heap)
+{
+    if (load_relaxed(&heap->frozen) == FREEZE_HOLES)
+        magazine_compact(heap);
+    if (keeper_now() != NULL)
+        magazine_flush_all(heap);
+    charge_view(heap);
+    store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
+    store_release(&thread_view, freeze_view(heap));
+}
+
 void freeze_reopen(struct heap *heap)
 {
-    lock_take(&heap->lock);
-    if (!interrupt_lasts(heap)) {
-        if (load_relaxed(&heap->frozen) == FREEZE_HOLES)
-            magazine_compact(heap);
-        heap->view.budget += heap->twin.budget;
-        heap->twin.budget = 0;
-        store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
-        store_release(&thread_view, &heap->view);
+    if (keeper_now() != NULL && load_relaxed(&heap->frozen) == FREEZE_NONE) {
+        if (!interrupt_lasts(heap))
+            charge_view(heap);
+        return;
     }
+    lock_take(&heap->lock);
+    if (!interrupt_lasts(heap))
+        reopen(heap);
     lock_drop(&heap->lock);
 }

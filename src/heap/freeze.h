@@ -35,11 +35,14 @@ bool freeze_close(struct heap *heap);
 /* Does the owner's word point to the twin? tls is not NULL. */
 bool freeze_is_closed(const struct heap *heap);
 
+/* What the owner of a heap that nobody has frozen is to see: its own view, or, while there is a keeper, the twin. */
+struct view *freeze_view(struct heap *heap);
+
 /* The owner closes its own heap. */
 void freeze_show_twin(struct heap *heap);
 
-/* The owner, inside the door: waits for whoever froze the heap, makes it whole again and opens it. While a hot
- * function is interrupted (interrupt.h), it only waits. */
+/* The owner, inside the door: waits for whoever froze the heap, makes it whole again and opens it, unless it stays closed for
+ * a keeper. While a hot function is interrupted (interrupt.h), it only waits. */
 void freeze_reopen(struct heap *heap);
 
 #endif

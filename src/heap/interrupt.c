@@ -51,7 +51,7 @@ static FRAGILE void show_own_view(struct heap *heap)
     uint32_t in_door = heap->in_door;
     store_relaxed(&heap->in_door, 1u);
     compiler_fence();
-    (void)exchange_acquire(&thread_view, &heap->view);
+    (void)exchange_acquire(&thread_view, freeze_view(heap));
     if (load_relaxed(&heap->frozen) != FREEZE_NONE)
         store_relaxed(&thread_view, &heap->twin);
     compiler_fence();

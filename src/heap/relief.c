@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "heap/interrupt.h"
+#include "heap/keeper.h"
 #include "heap/life.h"
 #include "large/large.h"
 #include "os/os.h"
@@ -13,6 +14,8 @@ size_t relief_give_back(struct heap *own)
 {
     if (own != NULL)
         life_empty(own);
+    if (keeper_now() != NULL)
+        keeper_now()->give_back();
     life_clean_all();
     large_evict_before(UINT64_MAX);
     return span_purge_all();

@@ -2,6 +2,7 @@
 
 #include "arena/arena.h"
 #include "base/fail.h"
+#include "heap/keeper.h"
 #include "large/large.h"
 #include "os/os.h"
 
@@ -13,6 +14,8 @@ static uintptr_t tag_of_any(const void *p)
 
 _Noreturn void report_pointer(const char *fault, const void *p)
 {
+    if (keeper_now() != NULL)
+        keeper_now()->refuse(fault, p);
     uintptr_t tag = tag_of_any(p);
     int thread = os_thread_id();
     if (tag >= TAG_KINDS)

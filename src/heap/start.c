@@ -7,6 +7,8 @@
 #include "base/atomic.h"
 #include "heap/entry.h"
 #include "heap/fork.h"
+#include "heap/freeze.h"
+#include "heap/keeper.h"
 #include "heap/life.h"
 #include "heap/purger.h"
 #include "heap/view.h"
@@ -71,5 +73,7 @@ struct heap *start_thread(void)
         lock_drop(&heap->lock);
     }
     purger_note_birth(heap);
+    if (keeper_now() != NULL)
+        freeze_show_twin(heap);
     return heap;
 }

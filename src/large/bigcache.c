@@ -173,21 +173,15 @@ struct bigcache_counts bigcache_counts(void)
 
 void bigcache_lock_all(void)
 {
-    lock_take(&shards[0].lock);
-    for (unsigned i = 1; i < SHARDS; i++)
-        lock_take_sibling(&shards[i].lock);
+    shards_lock(shards, sizeof shards[0]);
 }
 
 void bigcache_unlock_all(void)
 {
-    for (unsigned i = SHARDS; i-- > 0;)
-        lock_drop(&shards[i].lock);
+    shards_unlock(shards, sizeof shards[0]);
 }
 
 bool bigcache_lock_is_mine(void)
 {
-    bool mine = false;
-    for (unsigned i = 0; i < SHARDS; i++)
-        mine |= lock_is_mine(&shards[i].lock);
-    return mine;
+    return shards_lock_is_mine(shards, sizeof shards[0]);
 }

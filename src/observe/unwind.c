@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "observe/cfi.h"
+#include "observe/rules.h"
 
 /* What has been copied of the stack, unless it is read where it is. */
 struct window {
+    uintptr_t ra_at; /* where the last step has read the return address, and the frame pointer; 0: elsewhere */
+    uintptr_t fp_at;
+    struct os_module module; /* that the call before was in: the next is often in it too */
     enum unwind_trust trust;
     uintptr_t limit; /* beyond it not even a sound stack is known to be there */
     uintptr_t at;
@@ -44,15 +47,20 @@ static bool read_word(struct window *window, uintptr_t at, uintptr_t *word)
     return true;
 }
 
-static bool read_saved(struct window *window, const struct cfi_saved *saved, uintptr_t cfa, uintptr_t fp, uintptr_t *value)
+/* *at becomes where it was; 0: nowhere in memory. */
+static bool read_saved(struct window *window, const struct cfi_saved *saved, uintptr_t cfa, uintptr_t fp, uintptr_t *at,
+                       uintptr_t *value)
 {
+    *at = 0;
     switch (saved->place) {
     case CFI_SAME:
         return true;
     case CFI_AT_CFA:
-        return read_word(window, cfa + (uintptr_t)(intptr_t)saved->offset, value);
+        *at = cfa + (uintptr_t)(intptr_t)saved->offset;
+        return read_word(window, *at, value);
     case CFI_AT_FP:
-        return read_word(window, fp + (uintptr_t)(intptr_t)saved->offset, value);
+        *at = fp + (uintptr_t)(intptr_t)saved->offset;
+        return read_word(window, *at, value);
     case CFI_UNDEFINED:
     case CFI_UNKNOWN:
         break;
@@ -67,10 +75,12 @@ static bool follow_rule(struct window *window, const struct cfi_rule *rule, stru
     if (cfa - frame->sp > FRAME_MOST || (rule->cfa_in_memory && !read_word(window, cfa, &cfa)))
         return false;
     struct os_frame caller = {.sp = cfa, .fp = frame->fp, .ra = frame->ra};
-    if (cfa - frame->sp > FRAME_MOST || !read_saved(window, &rule->ra, cfa, frame->fp, &caller.ra))
+    if (cfa - frame->sp > FRAME_MOST || !read_saved(window, &rule->ra, cfa, frame->fp, &window->ra_at, &caller.ra))
         return false;
-    if (!read_saved(window, &rule->fp, cfa, frame->fp, &caller.fp))
+    if (!read_saved(window, &rule->fp, cfa, frame->fp, &window->fp_at, &caller.fp))
         caller.fp = 0;
+    if (rule->cfa_in_memory)
+        window->ra_at = 0; /* it depends on more than the two words */
     caller.pc = os_frame_address(caller.ra);
     /* Only a function that has called nobody yet may have no frame of its own. */
     if (cfa == frame->sp && caller.pc == frame->pc)
@@ -94,16 +104,22 @@ static bool follow_frame_pointer(struct window *window, struct os_frame *frame)
     return true;
 }
 
+static bool find_module(struct window *window, uintptr_t pc)
+{
+    const struct os_module *module = &window->module;
+    return pc - module->start < module->end - module->start || os_find_module(pc, &window->module);
+}
+
 /* One step towards the start of the thread; *is_call: what is found there is a return address. */
 static bool step(struct window *window, struct os_frame *frame, bool *is_call)
 {
-    struct os_module module;
     struct cfi_rule rule;
     /* A call may be the last instruction of a function: where it returns to is another's. */
     uintptr_t pc = *is_call ? frame->pc - 1 : frame->pc;
-    bool known = os_find_module(pc, &module);
+    bool known = find_module(window, pc);
     *is_call = true;
-    if (!known || module.unwinding == NULL || !cfi_find(module.unwinding, pc, &rule))
+    window->ra_at = 0;
+    if (!known || window->module.unwinding == NULL || !rules_find(window->module.unwinding, pc, &rule))
         return follow_frame_pointer(window, frame);
     if (!rule.is_signal)
         return follow_rule(window, &rule, frame);
@@ -112,12 +128,19 @@ static bool step(struct window *window, struct os_frame *frame, bool *is_call)
     return os_frame_interrupted_at(frame->sp, sure, frame);
 }
 
+static void open_window(struct window *window, enum unwind_trust trust)
+{
+    window->trust = trust;
+    window->limit = UINTPTR_MAX;
+    window->length = 0;
+    window->module.start = 0;
+    window->module.end = 0;
+}
+
 size_t unwind(const struct os_frame *from, enum unwind_trust trust, uintptr_t *calls, size_t most)
 {
     struct window window;
-    window.trust = trust;
-    window.limit = UINTPTR_MAX;
-    window.length = 0;
+    open_window(&window, trust);
     struct os_frame frame = *from;
     bool is_call = false;
     size_t count = 0;
@@ -127,4 +150,146 @@ size_t unwind(const struct os_frame *from, enum unwind_trust trust, uintptr_t *c
             break;
     }
     return count;
+}
+
+/* A stack on the way. */
+struct walk {
+    struct window window;
+    struct os_frame frame;
+    bool is_call; /* frame.pc is a return address */
+    bool more;    /* the frame is a call; else the stack has ended */
+    uintptr_t *calls;
+    size_t count;
+    size_t most;
+};
+
+static bool goes_on(const struct walk *walk)
+{
+    return walk->more && walk->count < walk->most;
+}
+
+static bool is_here(const struct unwind_call *call, const struct walk *walk)
+{
+    const struct os_frame *frame = &walk->frame;
+    return walk->is_call && call->pc == frame->pc && call->sp == frame->sp && call->fp == frame->fp;
+}
+
+static void go_to(struct walk *walk, const struct unwind_call *call)
+{
+    walk->frame = (struct os_frame){.pc = call->pc, .sp = call->sp, .fp = call->fp};
+}
+
+/* Does the call lead to the one after it, as it did? It is the same frame, so the same rule says where the words are; if they
+ * are the same, so is the next. */
+static bool leads_to_next(const struct unwind_call *call)
+{
+    return call->ra_at != 0 && os_frame_address(word_at(call->ra_at)) == call[1].pc
+           && (call->fp_at != 0 ? word_at(call->fp_at) : call->fp) == call[1].fp;
+}
+
+/* By the rules; *call becomes how, for the next time. */
+static void step_and_note(struct walk *walk, struct unwind_call *call)
+{
+    bool was_call = walk->is_call;
+    *call = (struct unwind_call){.pc = walk->frame.pc, .sp = walk->frame.sp, .fp = walk->frame.fp};
+    walk->calls[walk->count++] = call->pc;
+    walk->more = step(&walk->window, &walk->frame, &walk->is_call) && walk->frame.pc != 0;
+    call->is_last = !walk->more;
+    if (was_call && walk->is_call && walk->more) {
+        call->ra_at = walk->window.ra_at;
+        call->fp_at = walk->window.fp_at;
+    }
+}
+
+/* To the first call that was there the last time: returned, `end` if there is none. The others are noted in `above`. */
+static const struct unwind_call *walk_to_known(struct walk *walk, const struct unwind_call *known, const struct unwind_call *end,
+                                               struct unwind_call *above)
+{
+    for (size_t i = 0; goes_on(walk); i++) {
+        while (known < end && known->sp < walk->frame.sp)
+            known++;
+        if (known < end && is_here(known, walk))
+            return known;
+        step_and_note(walk, &above[i]);
+    }
+    return end;
+}
+
+/* From a known call as far as each leads where it did. Returns the last of them; the walk is there. */
+static const struct unwind_call *walk_along(struct walk *walk, const struct unwind_call *call, const struct unwind_call *end)
+{
+    while (walk->count < walk->most) {
+        if (call->is_last) {
+            walk->calls[walk->count++] = call->pc;
+            walk->more = false;
+            break;
+        }
+        if (call + 1 == end || !leads_to_next(call))
+            break;
+        walk->calls[walk->count++] = call->pc;
+        call++;
+    }
+    go_to(walk, call);
+    return call;
+}
+
+/* From a call that leads elsewhere than it did, by what is known again or by the rules; all is noted in `below`. Returns how
+ * many. */
+static size_t walk_on(struct walk *walk, const struct unwind_call *known, const struct unwind_call *end, struct unwind_call *below)
+{
+    size_t noted = 0;
+    for (; goes_on(walk); noted++) {
+        while (known < end && known->sp < walk->frame.sp)
+            known++;
+        if (known + 1 < end && is_here(known, walk) && leads_to_next(known)) {
+            below[noted] = *known++;
+            walk->calls[walk->count++] = below[noted].pc;
+            go_to(walk, known);
+        } else {
+            step_and_note(walk, &below[noted]);
+        }
+    }
+    return noted;
+}
+
+/* What was known of the stack is now: these new calls, some of those that it had, others after them. All end with the array. */
+static void remember(struct unwind_memo *memo, const struct unwind_call *above, size_t count_above, const struct unwind_call *kept,
+                     size_t count_kept, const struct unwind_call *below, size_t count_below)
+{
+    count_kept = min_size(count_kept, UNWIND_MEMO - count_above - count_below);
+    struct unwind_call *end = memo->call + UNWIND_MEMO - count_below;
+    struct unwind_call *to = end - count_kept;
+    if (to != kept)
+        memmove(to, kept, count_kept * sizeof *to);
+    memcpy(end, below, count_below * sizeof *to);
+    memcpy(to - count_above, above, count_above * sizeof *to);
+    memo->count = (uint32_t)(count_above + count_kept + count_below);
+}
+
+size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintptr_t *calls, size_t most)
+{
+    struct unwind_call above[UNWIND_MEMO];
+    struct unwind_call below[UNWIND_MEMO];
+    const struct unwind_call *end = memo->call + UNWIND_MEMO;
+    struct walk walk;
+    open_window(&walk.window, UNWIND_SOUND);
+    walk.frame = *from;
+    walk.is_call = false;
+    walk.more = from->pc != 0;
+    walk.calls = calls;
+    walk.count = 0;
+    walk.most = min_size(most, UNWIND_MEMO);
+
+    const struct unwind_call *kept = walk_to_known(&walk, end - memo->count, end, above);
+    const struct unwind_call *kept_end = kept;
+    size_t count_above = walk.count;
+    size_t count_below = 0;
+    if (kept < end) {
+        kept_end = walk_along(&walk, kept, end);
+        count_below = walk_on(&walk, kept_end, end, below);
+        if (count_below == 0)
+            kept_end = end; /* what was not asked for is as likely as before */
+    }
+    remember(memo, above, count_above, kept, (size_t)(kept_end - kept), below, count_below);
+    return walk.count;
 }

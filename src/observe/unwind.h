@@ -7,6 +7,7 @@
 #ifndef HAK_OBSERVE_UNWIND_H
 #define HAK_OBSERVE_UNWIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +23,27 @@ enum unwind_trust {
 /* The addresses of the instructions in progress, from->pc first, then the calls that led there; at most `most`. Returns how
  * many. */
 size_t unwind(const struct os_frame *from, enum unwind_trust trust, uintptr_t *calls, size_t most);
+
+enum { UNWIND_MEMO = 48 };
+
+/* A call that was found, and where. */
+struct unwind_call {
+    uintptr_t pc;
+    uintptr_t sp;
+    uintptr_t fp;
+    uintptr_t ra_at; /* where the return address was read; 0: it is not to be found that way again */
+    uintptr_t fp_at; /* the same of the frame pointer; 0: it is still in the register */
+    bool is_last;    /* the stack ends here */
+};
+
+/* What a thread's stack was the last time. Zeroed: nothing is known. */
+struct unwind_memo {
+    uint32_t count; /* of calls, at the end of the array */
+    struct unwind_call call[UNWIND_MEMO];
+};
+
+/* unwind of a sound stack, by a thread that does it often: most calls are the same as the last time, which is seen by two words
+ * each. At most UNWIND_MEMO calls. */
+size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintptr_t *calls, size_t most);
 
 #endif

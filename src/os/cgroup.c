@@ -1,86 +1,18 @@
 #include "os/cgroup.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/bits.h"
 #include "base/fmt.h"
-#include "os/kernel.h"
+#include "os/lines.h"
 #include "os/os.h"
 
 /* What is static here saves some KiB of a stack that may be small. */
-enum { TEXT_MOST = 4096 };
+enum { TEXT_MOST = LINES_TEXT_MOST };
 
-struct reader {
-    int file;
-    size_t begin; /* of what has been read and not yet looked at */
-    size_t end;
-    bool overlong; /* the line at `begin` does not fit, and this is the rest of it */
-    char text[TEXT_MOST];
-};
-
-static struct reader reader;
-
-static int open_file(const char *path)
-{
-    return (int)kernel(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0);
-}
-
-static void close_file(int file)
-{
-    (void)kernel(SYS_close, file, 0, 0, 0, 0);
-}
-
-/* Bytes read, 0 at the end or after an error. */
-static size_t read_file(int file, char *to, size_t most)
-{
-    long got = kernel(SYS_read, file, (long)to, (long)most, 0, 0);
-    return is_error(got) ? 0 : (size_t)got;
-}
-
-static bool open_lines(const char *path)
-{
-    reader.file = open_file(path);
-    reader.begin = reader.end = 0;
-    reader.overlong = false;
-    return reader.file >= 0;
-}
-
-static bool read_more(void)
-{
-    if (reader.begin == 0 && reader.end == TEXT_MOST) {
-        reader.overlong = true;
-        reader.begin = TEXT_MOST;
-    }
-    memmove(reader.text, reader.text + reader.begin, reader.end - reader.begin);
-    reader.end -= reader.begin;
-    reader.begin = 0;
-    size_t got = read_file(reader.file, reader.text + reader.end, TEXT_MOST - reader.end);
-    reader.end += got;
-    return got > 0;
-}
-
-/* The next line without its end; NULL after the last. Lines that do not fit are left out: ours do. */
-static char *next_line(void)
-{
-    for (;;) {
-        char *line = reader.text + reader.begin;
-        char *end = memchr(line, '\n', reader.end - reader.begin);
-        if (end == NULL) {
-            if (!read_more())
-                return NULL;
-            continue;
-        }
-        *end = '\0';
-        reader.begin = (size_t)(end + 1 - reader.text);
-        if (!reader.overlong)
-            return line;
-        reader.overlong = false;
-    }
-}
+static struct lines lines;
 
 /* False: it does not fit. */
 static bool copy(char to[TEXT_MOST], const char *first, const char *second)
@@ -96,12 +28,12 @@ static void find_group(const char *top, enum cgroup_version version, char group[
 {
     static char file[TEXT_MOST];
     group[0] = '\0';
-    if (!copy(file, top, "/proc/self/cgroup") || !open_lines(file))
+    if (!copy(file, top, "/proc/self/cgroup") || !lines_open(&lines, file))
         return;
-    for (const char *line, *path; group[0] == '\0' && (line = next_line()) != NULL;)
+    for (const char *line, *path; group[0] == '\0' && (line = lines_next(&lines)) != NULL;)
         if (cgroup_parse_membership(line, &path) == version)
             (void)copy(group, path, "");
-    close_file(reader.file);
+    lines_close(&lines);
 }
 
 /* The directory where a group lies, *least the length of its hierarchy's part. A group that no mount shows lies above
@@ -112,9 +44,9 @@ static bool find_directory(const char *top, enum cgroup_version version, const c
     const char *below = NULL;
     struct cgroup_mount mount;
     *least = 0;
-    if (!copy(directory, top, "/proc/self/mountinfo") || !open_lines(directory))
+    if (!copy(directory, top, "/proc/self/mountinfo") || !lines_open(&lines, directory))
         return false;
-    for (char *line; below == NULL && (line = next_line()) != NULL;) {
+    for (char *line; below == NULL && (line = lines_next(&lines)) != NULL;) {
         if (cgroup_parse_mount(line, &mount) != version)
             continue;
         below = cgroup_below(group, mount.root);
@@ -124,7 +56,7 @@ static bool find_directory(const char *top, enum cgroup_version version, const c
         if (below != NULL && *least + strlen(below) < TEXT_MOST)
             memcpy(directory + *least, below, strlen(below) + 1);
     }
-    close_file(reader.file);
+    lines_close(&lines);
     return *least != 0;
 }
 
@@ -144,11 +76,11 @@ static size_t limit_in(const char *directory, const char *name)
 {
     static char path[TEXT_MOST];
     char text[32];
-    int file = copy(path, directory, name) ? open_file(path) : -1;
+    int file = copy(path, directory, name) ? file_open(path) : -1;
     if (file < 0)
         return SIZE_MAX;
-    text[read_file(file, text, sizeof text - 1)] = '\0';
-    close_file(file);
+    text[file_read(file, text, sizeof text - 1)] = '\0';
+    file_close(file);
     return cgroup_parse_limit(text);
 }
 

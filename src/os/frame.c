@@ -69,6 +69,18 @@ enum os_access os_access(const void *context)
 
 #endif
 
+size_t os_registers(const void *context, uintptr_t registers[OS_REGISTERS])
+{
+    const mcontext_t *all = &((const ucontext_t *)context)->uc_mcontext;
+    for (size_t i = 0; i < OS_REGISTERS; i++)
+#if defined(__x86_64__)
+        registers[i] = (uintptr_t)all->gregs[i];
+#elif defined(__aarch64__)
+        registers[i] = all->regs[i];
+#endif
+    return OS_REGISTERS;
+}
+
 size_t os_read(uintptr_t from, void *to, size_t bytes)
 {
     const struct iovec remote = {.iov_base = (void *)from, .iov_len = bytes};
@@ -117,8 +129,11 @@ static bool find_in_program(uintptr_t address, struct os_module *module)
         uintptr_t start = base + headers[i].p_vaddr;
         if (headers[i].p_type == PT_GNU_EH_FRAME)
             module->unwinding = (const uint8_t *)start;
-        if (headers[i].p_type == PT_LOAD && address - start < headers[i].p_memsz)
+        if (headers[i].p_type == PT_LOAD && address - start < headers[i].p_memsz) {
+            module->start = start;
+            module->end = start + headers[i].p_memsz;
             here = true;
+        }
     }
     return here;
 }
@@ -138,6 +153,8 @@ bool os_find_module(uintptr_t address, struct os_module *module)
     const struct link_map *map = found.dlfo_link_map;
     bool is_program = map->l_name[0] == '\0';
     *module = (struct os_module){.path = is_program ? program_path() : map->l_name,
+                                 .start = (uintptr_t)found.dlfo_map_start,
+                                 .end = (uintptr_t)found.dlfo_map_end,
                                  .base = map->l_addr,
                                  .unwinding = found.dlfo_eh_frame,
                                  .is_program = is_program};

@@ -58,12 +58,19 @@ ALWAYS_INLINE uintptr_t os_frame_address(uintptr_t ra)
 #endif
 }
 
+enum { OS_REGISTERS = 16 };
+
+/* The registers that may hold a pointer, of what a signal has interrupted. Returns how many. */
+size_t os_registers(const void *context, uintptr_t registers[OS_REGISTERS]);
+
 /* Copies memory that may not be mapped. Returns how many bytes, from the first on, there are. */
 size_t os_read(uintptr_t from, void *to, size_t bytes);
 
 /* A piece of loaded code. */
 struct os_module {
     const char *path;         /* of the program: as it was started */
+    uintptr_t start;          /* addresses from here to the end are its own */
+    uintptr_t end;
     uintptr_t base;           /* its addresses less those in its file */
     const uint8_t *unwinding; /* its .eh_frame_hdr; NULL: it has none */
     bool is_program;          /* and no library */

@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "hakmem.h"
+#include "override/linked.h"
 
 /* Of C23, or no more in current headers. */
 HAK_EXPORT void free_sized(void *ptr, size_t size);
@@ -27,15 +28,13 @@ HAK_EXPORT void *reallocarray(void *ptr, size_t count, size_t size)
 
 HAK_EXPORT void free_sized(void *ptr, size_t size)
 {
-    (void)size;
-    free(ptr);
+    linked_free_sized(ptr, size);
 }
 
 HAK_EXPORT void free_aligned_sized(void *ptr, size_t alignment, size_t size)
 {
     (void)alignment;
-    (void)size;
-    free(ptr);
+    linked_free_sized(ptr, size);
 }
 
 HAK_EXPORT void cfree(void *ptr)

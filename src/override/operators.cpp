@@ -9,6 +9,7 @@
 
 #include "hakmem.h"
 #include "override/late_lookup.h"
+#include "override/linked.h"
 
 __asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\n"
         ".weak __cxa_call_terminate\n.weak _Unwind_Resume\n.weak _ZSt9terminatev\n");
@@ -22,14 +23,15 @@ namespace std {
 
 namespace {
 
+/* Which of the two. */
+enum class Form { one, array };
+
 /* Plain new, which says 1, promises what malloc does: 16 from 16 bytes on, else 8. */
-void *allocate(std::size_t size, std::size_t alignment)
+template <Form form> void *allocate(std::size_t size, std::size_t alignment)
 {
     if (alignment <= alignof(void *))
-        return std::malloc(size);
-    /* Other allocators may want a multiple of the alignment. */
-    const std::size_t rounded = (size + alignment - 1) & ~(alignment - 1);
-    return rounded >= size ? aligned_alloc(alignment, rounded) : nullptr;
+        return form == Form::one ? linked_new(size) : linked_new_array(size);
+    return form == Form::one ? linked_new_aligned(alignment, size) : linked_new_array_aligned(alignment, size);
 }
 
 /* A function of libstdc++: as it was when we were loaded, or of the one loaded since. Null: there is none. */
@@ -41,7 +43,7 @@ template <typename Function> Function *find(Function *at_load, const char *name)
 }
 
 /* [new.delete.single]: calls the handler until there is memory, or throws bad_alloc when there is none. */
-[[gnu::noinline, gnu::cold]] void *allocate_with_handler(std::size_t size, std::size_t alignment)
+template <Form form> [[gnu::noinline, gnu::cold]] void *allocate_with_handler(std::size_t size, std::size_t alignment)
 {
     const auto get_new_handler = find(&std::get_new_handler, "_ZSt15get_new_handlerv");
     const auto throw_bad_alloc = find(&std::__throw_bad_alloc, "_ZSt17__throw_bad_allocv");
@@ -53,26 +55,26 @@ template <typename Function> Function *find(Function *at_load, const char *name)
             throw_bad_alloc();
         }
         handler();
-        if (void *block = allocate(size, alignment))
+        if (void *block = allocate<form>(size, alignment))
             return block;
     }
 }
 
-void *allocate_or_throw(std::size_t size, std::size_t alignment)
+template <Form form = Form::one> void *allocate_or_throw(std::size_t size, std::size_t alignment)
 {
-    void *block = allocate(size, alignment);
-    return __builtin_expect(block != nullptr, 1) ? block : allocate_with_handler(size, alignment);
+    void *block = allocate<form>(size, alignment);
+    return __builtin_expect(block != nullptr, 1) ? block : allocate_with_handler<form>(size, alignment);
 }
 
-void *allocate_or_null(std::size_t size, std::size_t alignment) noexcept
+template <Form form = Form::one> void *allocate_or_null(std::size_t size, std::size_t alignment) noexcept
 {
-    if (void *block = allocate(size, alignment))
+    if (void *block = allocate<form>(size, alignment))
         return block;
     /* Without it when we were loaded, nothing can be caught here, and a handler might throw. */
     if (&__gxx_personality_v0 == nullptr)
         return nullptr;
     try {
-        return allocate_with_handler(size, alignment);
+        return allocate_with_handler<form>(size, alignment);
     } catch (...) {
         return nullptr;
     }
@@ -88,29 +90,29 @@ std::size_t bytes(std::align_val_t alignment)
 #define EXPORT HAK_EXPORT
 
 EXPORT void *operator new(std::size_t n) { return allocate_or_throw(n, 1); }
-EXPORT void *operator new[](std::size_t n) { return allocate_or_throw(n, 1); }
+EXPORT void *operator new[](std::size_t n) { return allocate_or_throw<Form::array>(n, 1); }
 EXPORT void *operator new(std::size_t n, std::align_val_t a) { return allocate_or_throw(n, bytes(a)); }
-EXPORT void *operator new[](std::size_t n, std::align_val_t a) { return allocate_or_throw(n, bytes(a)); }
+EXPORT void *operator new[](std::size_t n, std::align_val_t a) { return allocate_or_throw<Form::array>(n, bytes(a)); }
 EXPORT void *operator new(std::size_t n, const std::nothrow_t &) noexcept { return allocate_or_null(n, 1); }
-EXPORT void *operator new[](std::size_t n, const std::nothrow_t &) noexcept { return allocate_or_null(n, 1); }
+EXPORT void *operator new[](std::size_t n, const std::nothrow_t &) noexcept { return allocate_or_null<Form::array>(n, 1); }
 EXPORT void *operator new(std::size_t n, std::align_val_t a, const std::nothrow_t &) noexcept
 {
     return allocate_or_null(n, bytes(a));
 }
 EXPORT void *operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t &) noexcept
 {
-    return allocate_or_null(n, bytes(a));
+    return allocate_or_null<Form::array>(n, bytes(a));
 }
 
-EXPORT void operator delete(void *p) noexcept { std::free(p); }
-EXPORT void operator delete[](void *p) noexcept { std::free(p); }
-EXPORT void operator delete(void *p, std::size_t) noexcept { std::free(p); }
-EXPORT void operator delete[](void *p, std::size_t) noexcept { std::free(p); }
-EXPORT void operator delete(void *p, std::align_val_t) noexcept { std::free(p); }
-EXPORT void operator delete[](void *p, std::align_val_t) noexcept { std::free(p); }
-EXPORT void operator delete(void *p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-EXPORT void operator delete[](void *p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-EXPORT void operator delete(void *p, const std::nothrow_t &) noexcept { std::free(p); }
-EXPORT void operator delete[](void *p, const std::nothrow_t &) noexcept { std::free(p); }
-EXPORT void operator delete(void *p, std::align_val_t, const std::nothrow_t &) noexcept { std::free(p); }
-EXPORT void operator delete[](void *p, std::align_val_t, const std::nothrow_t &) noexcept { std::free(p); }
+EXPORT void operator delete(void *p) noexcept { linked_delete(p); }
+EXPORT void operator delete[](void *p) noexcept { linked_delete_array(p); }
+EXPORT void operator delete(void *p, std::size_t n) noexcept { linked_delete_sized(p, n); }
+EXPORT void operator delete[](void *p, std::size_t n) noexcept { linked_delete_array_sized(p, n); }
+EXPORT void operator delete(void *p, std::align_val_t) noexcept { linked_delete(p); }
+EXPORT void operator delete[](void *p, std::align_val_t) noexcept { linked_delete_array(p); }
+EXPORT void operator delete(void *p, std::size_t n, std::align_val_t) noexcept { linked_delete_sized(p, n); }
+EXPORT void operator delete[](void *p, std::size_t n, std::align_val_t) noexcept { linked_delete_array_sized(p, n); }
+EXPORT void operator delete(void *p, const std::nothrow_t &) noexcept { linked_delete(p); }
+EXPORT void operator delete[](void *p, const std::nothrow_t &) noexcept { linked_delete_array(p); }
+EXPORT void operator delete(void *p, std::align_val_t, const std::nothrow_t &) noexcept { linked_delete(p); }
+EXPORT void operator delete[](void *p, std::align_val_t, const std::nothrow_t &) noexcept { linked_delete_array(p); }

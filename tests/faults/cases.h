@@ -28,6 +28,7 @@
 /* The slab or the cache may have been given up by then, and with it the knowledge of the class. */
 #define USE_AFTER_FREE_SMALL "hakmem: fatal: use after free of %s " WHERE_SMALL
 #define DOUBLE_FREE_ANY "hakmem: fatal: double free of %s " WHERE_ANY
+#define WRONG_SIZE_ANY "hakmem: fatal: free by too large a size of %s " WHERE_ANY
 
 /* double_free.c */
 void double_free_at_once(void **state);
@@ -47,5 +48,6 @@ void free_of_weird_values(void **state);
 void free_of_random_values(void **state);
 void free_near_live_blocks_never_faults(void **state);
 void realloc_and_usable_size_of_weird_values(void **state);
+void free_by_too_large_a_size(void **state);
 
 #endif

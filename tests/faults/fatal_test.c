@@ -26,6 +26,7 @@ int main(void)
         cmocka_unit_test(free_of_random_values),
         cmocka_unit_test(free_near_live_blocks_never_faults),
         cmocka_unit_test(realloc_and_usable_size_of_weird_values),
+        cmocka_unit_test(free_by_too_large_a_size),
     };
     family_require_hakmem();
     const struct rlimit no_core = {0, 0}; /* hundreds of children abort */

@@ -11,6 +11,7 @@
 #include "support.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,4 +196,37 @@ void realloc_and_usable_size_of_weird_values(void **state)
         assert_true(fault_is_reported(realloc_value, WEIRD_VALUES[i], INVALID_USE_ANY));
         assert_true(fault_is_reported(usable_size_of_value, WEIRD_VALUES[i], INVALID_USE_ANY));
     }
+}
+
+/* Of a block that comes to the door: a large one, or another thread's. */
+static void free_large_by_size(uintptr_t size)
+{
+    char *block = family.malloc(1u << 20);
+    fault_announce(block);
+    family.free_sized(block, size);
+}
+
+static void *allocate_in_thread(void *size)
+{
+    return family.malloc((size_t)(uintptr_t)size);
+}
+
+static void free_other_threads_by_size(uintptr_t size)
+{
+    pthread_t thread;
+    void *block = NULL;
+    family.free(family.malloc(1)); /* this thread's heap will not be that one's */
+    CHECK(pthread_create(&thread, NULL, allocate_in_thread, (void *)size) == 0);
+    CHECK(pthread_join(thread, &block) == 0);
+    fault_announce(block);
+    family.free_sized(block, size * 2);
+}
+
+void free_by_too_large_a_size(void **state)
+{
+    (void)state;
+    assert_true(fault_is_reported(free_large_by_size, (1u << 20) + 1, WRONG_SIZE_ANY));
+    assert_true(fault_is_reported(free_large_by_size, SIZE_MAX / 2, WRONG_SIZE_ANY));
+    assert_true(fault_is_reported(free_other_threads_by_size, 100, WRONG_SIZE_ANY));
+    assert_true(fault_is_reported(free_other_threads_by_size, 16384, WRONG_SIZE_ANY));
 }

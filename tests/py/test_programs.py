@@ -123,15 +123,23 @@ class Results(unittest.TestCase):
             self.assertIsNone(programs._read(path))
 
     def test_page(self) -> None:
-        page = programs.render(report(row("a"), row("b", False, "it broke")))
+        page = programs.render(report(row("a"), row("b", False, "it broke")), None)
         self.assertIn("2 rows of 2 programs, 1 passed, 1 failed.", page)
         self.assertIn("| A | 1.0 | a \\| b | passed |", page)
         self.assertIn("- **B**, a \\| b: it broke", page.replace("a | b", "a \\| b"))
+        self.assertNotIn("check mode", page)
+
+    def test_page_tells_of_check_mode(self) -> None:
+        checked = report(row("a"), row("b", False, "==1==ERROR: hakmem: double-free"))
+        page = programs.render(report(row("a"), row("b")), checked)
+        self.assertIn("2 rows of 2 programs, 2 passed, 0 failed.", page)
+        self.assertIn("2 rows of 2 programs, 1 passed, 1 failed.", page)
+        self.assertIn("ERROR: hakmem: double-free", page)
 
     def test_committed_page_is_that_of_the_committed_results(self) -> None:
         results = programs._read(programs.RESULTS)
         assert results is not None
-        self.assertEqual(programs.PAGE.read_text(), programs.render(results))
+        self.assertEqual(programs.PAGE.read_text(), programs.render(results, programs._read(programs.RESULTS_CHECKED)))
 
 
 if __name__ == "__main__":

@@ -76,6 +76,42 @@ static void limits_are_bytes_with_suffixes(void)
     check_limits("HAKMEM_LIMIT=16777215T", (size_t)16777215 << 40, SIZE_MAX);
 }
 
+static void check_checks(const char *entry, unsigned checks)
+{
+    policy.checks = CHECK_LEAKS;
+    load(entry, NULL);
+    CHECK(policy.checks == checks);
+}
+
+static void checks_are_a_list(void)
+{
+    CHECK(policy.checks == 0);
+    check_checks("HAKMEM_CHECK=0", 0);
+    check_checks("HAKMEM_CHECK=1", CHECK_ALL);
+    check_checks("HAKMEM_CHECK=free", CHECK_FREE);
+    check_checks("HAKMEM_CHECK=redzone", CHECK_FREE | CHECK_REDZONE);
+    check_checks("HAKMEM_CHECK=stacks,poison,quarantine,leaks", CHECK_ALL & ~(unsigned)CHECK_REDZONE);
+    check_checks("HAKMEM_CHECK=leaks,leaks,free", CHECK_FREE | CHECK_LEAKS);
+}
+
+static void check_trace(const char *entry, enum trace trace, uintptr_t traced)
+{
+    policy.checks = 0;
+    load(entry, NULL);
+    CHECK(policy.trace == trace && policy.traced == traced && policy.checks == CHECK_FREE);
+}
+
+static void traces_name_what_is_traced(void)
+{
+    check_trace("HAKMEM_TRACE=ptr:0x7f001230", TRACE_ADDRESS, 0x7f001230);
+    check_trace("HAKMEM_TRACE=ptr:0xffffffffffffffff", TRACE_ADDRESS, UINTPTR_MAX);
+    check_trace("HAKMEM_TRACE=ptr:heap+0x1f0", TRACE_OFFSET, 0x1f0);
+    check_trace("HAKMEM_TRACE=class:1", TRACE_CLASS, 1);
+    check_trace("HAKMEM_TRACE=class:32768,/dev/null", TRACE_CLASS, 32768);
+    load("HAKMEM_TRACE=class:64", "HAKMEM_CHECK=1");
+    CHECK(policy.trace == TRACE_CLASS && policy.checks == CHECK_ALL);
+}
+
 static void mode_does_not_undo_limits(void)
 {
     load("HAKMEM_LIMIT=1G", "HAKMEM_MODE=minimal");
@@ -116,6 +152,29 @@ static void check_refused(const char *name, const char *const *values, size_t co
         snprintf(line, sizeof line, "hakmem: warning: %s: legal values are %s\n", entry, legal);
         CHECK_SAYS(load_bad, entry, line);
     }
+}
+
+static void bad_checks_are_refused(void)
+{
+    static const char *const values[] = {"", "2", "-1", "11", "on", "Free", "free,", ",free", "free,,leaks", "free leaks", "1,free"};
+    check_refused("HAKMEM_CHECK", values, sizeof values / sizeof values[0],
+                  "0, 1, or some of free, redzone, poison, quarantine, leaks, stacks with commas between; using 0");
+}
+
+static void bad_traces_are_refused(void)
+{
+    static const char *const values[] = {"", "1", "ptr", "ptr:", "ptr:0x", "ptr:123", "ptr:0x12g", "ptr:0xA", "ptr:heap+", "ptr:heap+12",
+                                         "ptr:0x11112222333344445", "class:", "class:0", "class:32769", "class:x", "class:8,",
+                                         "class:8,file", "route"};
+    check_refused("HAKMEM_TRACE", values, sizeof values / sizeof values[0],
+                  "ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path; using none");
+}
+
+static void bad_reports_are_refused(void)
+{
+    static const char *const values[] = {"", "report", "./report", "stderr"};
+    check_refused("HAKMEM_REPORT", values, sizeof values / sizeof values[0],
+                  "an absolute path, for the reports of checks, guards and crashes; using stderr");
 }
 
 static void load_unknown(uintptr_t unused)
@@ -175,8 +234,8 @@ static void bad_guards_get_one_line(void)
 static void unknown_names_get_one_line(void)
 {
     CHECK_SAYS(load_unknown, 0,
-               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_CRASH\n"
-               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_CRASH\n");
+               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_REPORT\n"
+               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_REPORT\n");
 }
 
 static void secure_processes_ignore_all(void)
@@ -206,6 +265,11 @@ int main(void)
         UNIT_TEST(bad_limits_get_one_line),
         UNIT_TEST(guards_are_bytes_and_slots),
         UNIT_TEST(bad_guards_get_one_line),
+        UNIT_TEST(checks_are_a_list),
+        UNIT_TEST(bad_checks_are_refused),
+        UNIT_TEST(bad_reports_are_refused),
+        UNIT_TEST(traces_name_what_is_traced),
+        UNIT_TEST(bad_traces_are_refused),
     };
     return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

@@ -59,6 +59,18 @@ static void check_calls(const uintptr_t *calls, size_t count)
     CHECK(left == 0);
 }
 
+/* Of the stacks before, whatever they were. */
+static _Thread_local struct unwind_memo memo;
+
+/* What is known of the stack before finds the same. */
+static void check_again(const struct os_frame *from, const uintptr_t *calls, size_t count, size_t most)
+{
+    uintptr_t again[MOST];
+    size_t wanted = count < most ? count : most;
+    CHECK(unwind_again(from, &memo, again, most) == wanted);
+    CHECK(memcmp(again, calls, wanted * sizeof *calls) == 0);
+}
+
 static NOINLINE size_t check_stack(void)
 {
     EXPECT_CALLER();
@@ -68,6 +80,9 @@ static NOINLINE size_t check_stack(void)
     check_calls(calls, count);
     CHECK(unwind(&here, UNWIND_SOUND, calls, MOST) == count);
     check_calls(calls, count);
+    check_again(&here, calls, count, UNWIND_MEMO);
+    check_again(&here, calls, count, count < UNWIND_MEMO ? count : UNWIND_MEMO);
+    check_again(&here, calls, count, 1 + count % 7);
     expected_count--;
     return count;
 }
@@ -108,6 +123,65 @@ static void follows_calls(void)
     CHECK(recurse(DEPTH) == shallow + DEPTH);
     with_realigned_stack(5);
     with_frame_pointer(3);
+}
+
+/* ---- Stacks of which now more, now less is as it was. */
+
+static uint64_t random_state = 88172645463325252u;
+
+static unsigned next_random(unsigned below)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (unsigned)(random_state >> 33) % below;
+}
+
+static NOINLINE void wander(unsigned depth);
+
+/* Two callers whose frames are as large as one another's. */
+static NOINLINE void wander_left(unsigned depth)
+{
+    EXPECT_CALLER();
+    wander(depth);
+    __asm__ volatile("" ::: "memory");
+    expected_count--;
+}
+
+static NOINLINE void wander_right(unsigned depth)
+{
+    EXPECT_CALLER();
+    wander(depth);
+    __asm__ volatile("" ::: "memory");
+    expected_count--;
+}
+
+static NOINLINE void wander_far(unsigned depth)
+{
+    EXPECT_CALLER();
+    char variable[16 * (1 + next_random(4))];
+    memset(variable, 1, sizeof variable);
+    __asm__ volatile("" ::"r"(variable) : "memory");
+    wander(depth);
+    expected_count--;
+}
+
+static NOINLINE void wander(unsigned depth)
+{
+    static void (*const ways[])(unsigned) = {wander_left, wander_right, wander_far};
+    EXPECT_CALLER();
+    for (unsigned turns = 1 + next_random(3); turns > 0; turns--) {
+        check_stack();
+        if (depth > 0)
+            ways[next_random(3)](depth - 1);
+    }
+    expected_count--;
+}
+
+static void is_not_misled_by_what_was(void)
+{
+    for (int round = 0; round < 20 * HAK_TEST_WORK_PERCENT / 100 + 2; round++)
+        wander(1 + next_random(8));
 }
 
 static int compare(const void *a, const void *b)
@@ -219,6 +293,7 @@ int main(void)
         UNIT_TEST_IF(needs_to_know_libraries, follows_calls_through_libc),
         UNIT_TEST_IF(needs_a_kernel, follows_calls_out_of_handlers),
         UNIT_TEST(ends_with_the_thread),
+        UNIT_TEST(is_not_misled_by_what_was),
         UNIT_TEST(takes_no_more_than_fits),
         UNIT_TEST(ends_on_a_broken_stack),
     };

@@ -1,0 +1,29 @@
+/* Check mode, under its hak_ names. */
+#include "hakmem.h"
+
+#include <errno.h>
+
+#include "base/atomic.h"
+#include "check/check.h"
+#include "check/crash.h"
+#include "config/policy.h"
+#include "heap/door.h"
+
+int hak_check_start(void)
+{
+    static uint32_t asked;
+    if (policy.checks != 0 || exchange_acquire(&asked, 1u) != 0)
+        return EALREADY;
+    if (!door_open())
+        return ENOMEM;
+    policy.checks = CHECK_ALL;
+    if (!policy.crash_reports)
+        crash_start();
+    check_start();
+    return 0;
+}
+
+size_t hak_check(void)
+{
+    return check_all();
+}

@@ -1,0 +1,309 @@
+#include "check/check.h"
+
+#include <pthread.h>
+
+#include "arena/arena.h"
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/shard.h"
+#include "check/checked_report.h"
+#include "check/last.h"
+#include "check/leaks.h"
+#include "check/quarantine.h"
+#include "check/run.h"
+#include "check/trace.h"
+#include "check/zones.h"
+#include "config/policy.h"
+#include "heap/door.h"
+#include "heap/fork.h"
+#include "heap/keeper.h"
+#include "heap/view.h"
+#include "observe/depot.h"
+#include "observe/unwind.h"
+#include "os/os.h"
+
+enum { CALLS_MOST = 32, MEMOS = 64 };
+
+#define ALIGN_MOST GIB
+
+static bool wants(enum check what)
+{
+    return (policy.checks & what) != 0;
+}
+
+/* The kernel's number of the calling thread, which costs a system call if its heap does not know it. */
+static int thread_number(void)
+{
+    const struct heap *heap = view_load()->heap;
+    return heap != NULL ? heap->thread : os_thread_id();
+}
+
+/* Who finds its own in use, by another thread or by itself below a signal handler, does without. */
+static struct memo {
+    uint32_t busy;
+    struct unwind_memo calls;
+} ALIGNED(SHARD_ALIGN) memos[MEMOS];
+
+static size_t take_stack(const struct os_frame *from, uintptr_t *calls)
+{
+    struct memo *memo = &memos[((uintptr_t)pthread_self() >> 12) % MEMOS];
+    if (exchange_acquire(&memo->busy, 1u) != 0)
+        return unwind(from, UNWIND_SOUND, calls, CALLS_MOST);
+    size_t count = unwind_again(from, &memo->calls, calls, CALLS_MOST);
+    store_release(&memo->busy, 0u);
+    return count;
+}
+
+static struct checked_event event_now(const struct os_frame *from)
+{
+    struct checked_event event = {.thread = thread_number()};
+    if (wants(CHECK_STACKS) && from != NULL) {
+        uintptr_t calls[CALLS_MOST];
+        event.stack = depot_put(calls, take_stack(from, calls));
+    }
+    return event;
+}
+
+/* Out of quarantine, and to be used again. */
+static void let_go(struct checked *block)
+{
+    const char *changed = zones_changed_after_free(block);
+    if (changed != NULL)
+        checked_report("heap-use-after-free", (uintptr_t)changed, "a write, found when its memory was to be used again", block);
+    uint32_t shard = run_of(block)->shard;
+    run_lock(shard);
+    run_give_locked(block);
+    run_unlock(shard);
+}
+
+/* Lets those go that have waited long enough, or all. False: there are none. */
+static bool shorten_quarantine(unsigned shard, bool all)
+{
+    bool some = false;
+    for (;;) {
+        run_lock(shard);
+        struct checked *block = quarantine_take_locked(shard, all);
+        run_unlock(shard);
+        if (block == NULL)
+            return some;
+        let_go(block);
+        some = true;
+    }
+}
+
+static bool empty_quarantine(void)
+{
+    bool some = false;
+    for (unsigned shard = 0; shard < SHARDS; shard++)
+        some |= shorten_quarantine(shard, true);
+    return some;
+}
+
+static void *allocate(const struct request *request, const struct os_frame *from)
+{
+    struct run *run;
+    if (request->size > PTRDIFF_MAX / 2 || request->align > ALIGN_MOST)
+        return NULL;
+    struct checked_event allocated = event_now(from);
+    size_t bytes = zones_bytes(request->size, request->align);
+    struct checked *block = run_take(bytes, &run);
+    if (block == NULL && empty_quarantine())
+        block = run_take(bytes, &run);
+    if (block == NULL)
+        return NULL;
+    zones_place(block, request->size, request->align);
+    if (wants(CHECK_POISON))
+        zones_fill_new(block);
+    block->allocated = allocated;
+    block->freed = (struct checked_event){0};
+    block->family = (uint8_t)request->family;
+    block->generation = run_generation();
+    block->poisoned = false;
+    run_lock(run->shard);
+    block->state = CHECKED_LIVE;
+    run_count_locked(run->shard, 1, block->size);
+    run_unlock(run->shard);
+    last_note(false, allocated.thread, checked_start(block), block->size);
+    if (UNLIKELY(policy.trace != TRACE_NOTHING))
+        trace_allocated(block, from);
+    return checked_start(block);
+}
+
+/* Of a pointer into the memory of `block` that is not to a live block. Also of one that has left quarantine it is still known
+ * who has freed it. */
+static _Noreturn void report_pointer(const struct checked *block, const void *p)
+{
+    bool was_freed = (block->state == CHECKED_FREED || block->freed.thread != 0) && checked_start(block) == p;
+    checked_report(was_freed ? "double-free" : "invalid-free", (uintptr_t)p, "free or realloc", block);
+}
+
+static const char *kind_of_change(const struct checked *block, const char *changed)
+{
+    return changed < checked_start(block) ? "heap-buffer-underflow" : "heap-buffer-overflow";
+}
+
+static void verify_zones(const struct checked *block, const char *how)
+{
+    const char *changed = zones_changed(block);
+    if (changed != NULL)
+        checked_report(kind_of_change(block, changed), (uintptr_t)changed, how, block);
+}
+
+static void verify_how(const struct checked *block, const struct freeing *how)
+{
+    if (how->family != FAMILY_UNKNOWN && how->family != block->family)
+        checked_warn_of_family(block, how->family);
+    if (how->size != SIZE_UNKNOWN && how->size != block->size)
+        checked_report_size(block, how->size);
+}
+
+static bool free_checked(void *p, const struct freeing *how)
+{
+    struct checked *block = run_find(p);
+    if (block == NULL)
+        return false;
+    uint32_t shard = run_of(block)->shard;
+    run_lock(shard);
+    bool fine = block->state == CHECKED_LIVE && checked_start(block) == p;
+    if (fine) {
+        block->state = CHECKED_FREED;
+        run_count_locked(shard, -1, -block->size);
+    }
+    run_unlock(shard);
+    if (!fine)
+        report_pointer(block, p);
+    if (UNLIKELY(policy.trace != TRACE_NOTHING))
+        trace_freed(block, how->from);
+    verify_how(block, how);
+    verify_zones(block, "found by free");
+    block->freed = event_now(how->from);
+    last_note(true, block->freed.thread, p, block->size);
+    if (!wants(CHECK_QUARANTINE)) {
+        let_go(block);
+        return true;
+    }
+    if (wants(CHECK_POISON))
+        zones_poison(block);
+    run_lock(shard);
+    block->poisoned = wants(CHECK_POISON);
+    quarantine_put_locked(block);
+    run_unlock(shard);
+    (void)shorten_quarantine(shard, false);
+    return true;
+}
+
+static bool size_of_checked(const void *p, size_t *size)
+{
+    const struct checked *block = run_find(p);
+    if (block == NULL)
+        return false;
+    if (block->state == CHECKED_FREED)
+        checked_report("heap-use-after-free", (uintptr_t)p, "realloc or malloc_usable_size", block);
+    if (block->state != CHECKED_LIVE || checked_start(block) != p)
+        checked_report("invalid-free", (uintptr_t)p, "realloc or malloc_usable_size", block);
+    verify_zones(block, "found by realloc or malloc_usable_size");
+    *size = block->size;
+    return true;
+}
+
+static _Noreturn void refuse(const char *fault, const void *p)
+{
+    checked_report_stranger(fault, p);
+}
+
+/* Nothing verifies it: the slab may give its pages back. Until it is empty none of its blocks is used again. */
+static void poison(void *p, size_t bytes)
+{
+    if (wants(CHECK_POISON))
+        zones_fill_freed(p, bytes);
+}
+
+static void give_back(void)
+{
+    (void)empty_quarantine();
+}
+
+static const struct keeper keeper = {
+    .allocate = allocate,
+    .free = free_checked,
+    .size_of = size_of_checked,
+    .poison = poison,
+    .give_back = give_back,
+    .refuse = refuse,
+    .lock = run_lock_all,
+    .unlock = run_unlock_all,
+    .lock_is_mine = run_lock_is_mine,
+};
+
+void check_start(void)
+{
+    run_lock_all(); /* so that it is known which process this is */
+    run_unlock_all();
+    keeper_set(&keeper);
+}
+
+struct look {
+    bool at_exit;
+    size_t blocks;
+};
+
+static void verify_block(const struct checked *block, bool at_exit)
+{
+    const char *kind = "heap-use-after-free";
+    const char *changed = NULL;
+    if (block->state == CHECKED_LIVE) {
+        changed = zones_changed(block);
+        kind = kind_of_change(block, changed);
+    } else if (block->state == CHECKED_FREED) {
+        changed = zones_changed_after_free(block);
+    }
+    if (changed != NULL && at_exit)
+        checked_report_at_exit(kind, (uintptr_t)changed, block);
+    if (changed != NULL)
+        checked_report(kind, (uintptr_t)changed, "found by hak_check", block);
+}
+
+static void verify(struct run *run, void *argument)
+{
+    struct look *look = argument;
+    for (uint32_t i = 0; i < run->blocks; i++) {
+        verify_block(&run->block[i], look->at_exit);
+        look->blocks += run->block[i].state != CHECKED_UNUSED;
+    }
+}
+
+static void verify_all(void *argument)
+{
+    run_lock_all();
+    run_each_locked(verify, argument);
+    run_unlock_all();
+}
+
+/* Not if a signal handler asks that has interrupted the holder of a lock. */
+static bool may_look(void)
+{
+    return keeper_now() == &keeper && !fork_holds_any_lock();
+}
+
+size_t check_all(void)
+{
+    struct look look = {0};
+    if (may_look())
+        door_visit(verify_all, &look);
+    return look.blocks;
+}
+
+static void look_at_exit(void *argument)
+{
+    verify_all(argument);
+    if (wants(CHECK_LEAKS))
+        leaks_report();
+}
+
+/* The program's own destructors have run, and those of most of its libraries. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    struct look look = {.at_exit = true};
+    if (may_look())
+        door_visit(look_at_exit, &look);
+}

@@ -1,0 +1,38 @@
+#include "heap/keeper.h"
+
+#include "heap/door.h"
+#include "heap/freeze.h"
+#include "heap/life.h"
+#include "heap/magazine.h"
+#include "heap/view.h"
+
+const struct keeper *current_keeper;
+
+/* Its owner opens it no more, and empties it at its next visit (freeze_reopen). */
+static void close_other(struct heap *heap)
+{
+    lock_take(&heap->lock);
+    if (heap->tls != NULL)
+        (void)freeze_close(heap);
+    lock_drop(&heap->lock);
+}
+
+static void close_all(void *argument)
+{
+    (void)argument;
+    struct heap *own = view_load()->heap;
+    life_clean_all();
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        if (heap != own)
+            close_other(heap);
+    if (own != NULL) {
+        magazine_flush_all(own);
+        freeze_show_twin(own);
+    }
+}
+
+void keeper_set(const struct keeper *keeper)
+{
+    store_release(&current_keeper, keeper);
+    door_visit(close_all, NULL);
+}

@@ -1,0 +1,68 @@
+#include "os/lines.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "os/kernel.h"
+
+int file_open(const char *path)
+{
+    return (int)kernel(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0);
+}
+
+void file_close(int file)
+{
+    (void)kernel(SYS_close, file, 0, 0, 0, 0);
+}
+
+size_t file_read(int file, char *to, size_t most)
+{
+    long got = kernel(SYS_read, file, (long)to, (long)most, 0, 0);
+    return is_error(got) ? 0 : (size_t)got;
+}
+
+bool lines_open(struct lines *lines, const char *path)
+{
+    lines->file = file_open(path);
+    lines->begin = lines->end = 0;
+    lines->overlong = false;
+    return lines->file >= 0;
+}
+
+void lines_close(struct lines *lines)
+{
+    file_close(lines->file);
+}
+
+static bool read_more(struct lines *lines)
+{
+    if (lines->begin == 0 && lines->end == LINES_TEXT_MOST) {
+        lines->overlong = true;
+        lines->begin = LINES_TEXT_MOST;
+    }
+    memmove(lines->text, lines->text + lines->begin, lines->end - lines->begin);
+    lines->end -= lines->begin;
+    lines->begin = 0;
+    size_t got = file_read(lines->file, lines->text + lines->end, LINES_TEXT_MOST - lines->end);
+    lines->end += got;
+    return got > 0;
+}
+
+char *lines_next(struct lines *lines)
+{
+    for (;;) {
+        char *line = lines->text + lines->begin;
+        char *end = memchr(line, '\n', lines->end - lines->begin);
+        if (end == NULL) {
+            if (!read_more(lines))
+                return NULL;
+            continue;
+        }
+        *end = '\0';
+        lines->begin = (size_t)(end + 1 - lines->text);
+        if (!lines->overlong)
+            return line;
+        lines->overlong = false;
+    }
+}

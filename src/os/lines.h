@@ -1,0 +1,34 @@
+/* Text files of the kernel's, read line by line, without a byte of memory that is not the reader's. */
+#ifndef HAK_OS_LINES_H
+#define HAK_OS_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { LINES_TEXT_MOST = 4096 };
+
+/* Large: static, where a stack may be small. */
+struct lines {
+    int file;
+    size_t begin; /* of what has been read and not yet looked at */
+    size_t end;
+    bool overlong; /* the line at `begin` does not fit, and this is the rest of it */
+    char text[LINES_TEXT_MOST];
+};
+
+/* False: the file cannot be opened. */
+bool lines_open(struct lines *lines, const char *path);
+
+/* The next line without its end; NULL after the last. Lines that do not fit are left out. */
+char *lines_next(struct lines *lines);
+
+void lines_close(struct lines *lines);
+
+/* A file's number, or a negative one. */
+int file_open(const char *path);
+void file_close(int file);
+
+/* Bytes read, 0 at the end or after an error. */
+size_t file_read(int file, char *to, size_t most);
+
+#endif

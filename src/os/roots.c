@@ -1,0 +1,171 @@
+#include "os/roots.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/bits.h"
+#include "base/fmt.h"
+#include "os/kernel.h"
+#include "os/lines.h"
+#include "os/os.h"
+
+/* Of more threads than these, stacks are looked at whole. */
+enum { THREADS_MOST = 1024, PAGES_AT_ONCE = 512 };
+
+/* A function may use so much below its stack pointer (the x86-64 ABI's red zone). */
+enum { RED_ZONE = 128 };
+
+struct threads {
+    uintptr_t sp[THREADS_MOST];
+    size_t count;
+};
+
+static struct threads threads;
+static struct lines lines;
+
+/* A number in base 16, and what follows it. */
+static uintptr_t parse_hex(const char *text, const char **rest)
+{
+    uintptr_t value = 0;
+    for (;; text++) {
+        if (*text >= '0' && *text <= '9')
+            value = value * 16 + (uintptr_t)(*text - '0');
+        else if (*text >= 'a' && *text <= 'f')
+            value = value * 16 + (uintptr_t)(*text - 'a') + 10;
+        else
+            break;
+    }
+    *rest = text;
+    return value;
+}
+
+/* The stack pointer of a thread that waits in the kernel: the last but one word of its line ("running", if it does not). */
+static uintptr_t waiting_at(const char *task)
+{
+    char path[64];
+    const char *rest;
+    fmt_print(path, sizeof path, "/proc/self/task/%s/syscall", task);
+    if (!lines_open(&lines, path))
+        return 0;
+    const char *line = lines_next(&lines);
+    lines_close(&lines);
+    const char *last = line != NULL ? strrchr(line, ' ') : NULL;
+    if (last == NULL)
+        return 0;
+    while (last > line && last[-1] != ' ')
+        last--;
+    return strncmp(last, "0x", 2) == 0 ? parse_hex(last + 2, &rest) : 0;
+}
+
+/* Of the kernel's interface (getdents64(2)). */
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
+static void note_thread(const char *task, uintptr_t own_stack)
+{
+    char own[16];
+    fmt_print(own, sizeof own, "%d", os_thread_id());
+    uintptr_t sp = strcmp(own, task) == 0 ? own_stack : waiting_at(task);
+    if (sp != 0 && threads.count < THREADS_MOST)
+        threads.sp[threads.count++] = sp;
+}
+
+static void find_threads(uintptr_t own_stack)
+{
+    static char buffer[4096] ALIGNED(8);
+    threads.count = 0;
+    int directory = (int)kernel(SYS_openat, AT_FDCWD, (long)"/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0);
+    if (directory < 0)
+        return;
+    for (long got; (got = kernel(SYS_getdents64, directory, (long)buffer, sizeof buffer, 0, 0)) > 0;) {
+        const struct entry *entry;
+        for (long at = 0; at < got; at += entry->length) {
+            entry = (const struct entry *)(void *)(buffer + at);
+            if (entry->name[0] != '.')
+                note_thread(entry->name, own_stack);
+        }
+    }
+    file_close(directory);
+}
+
+/* Where what is in use of a mapping begins, if stacks lie in it. */
+static uintptr_t first_in_use(uintptr_t start, uintptr_t end)
+{
+    uintptr_t first = end;
+    for (size_t i = 0; i < threads.count; i++)
+        if (threads.sp[i] >= start && threads.sp[i] < first)
+            first = threads.sp[i];
+    if (first == end)
+        return start;
+    return max_size(start, align_down(first - RED_ZONE, sizeof(uintptr_t)));
+}
+
+struct search {
+    void (*look)(uintptr_t start, uintptr_t end, void *argument);
+    void *argument;
+    int pages; /* what the kernel knows of each page; negative: it does not say */
+};
+
+/* In memory, or in swap space. (the kernel's admin-guide/mm/pagemap) */
+static bool was_written(uint64_t page)
+{
+    return page >> 62 != 0;
+}
+
+static void look_at_pages(const struct search *search, uintptr_t start, uintptr_t end)
+{
+    static uint64_t known[PAGES_AT_ONCE];
+    size_t page = os_page_size();
+    while (start < end) {
+        size_t first = start / page;
+        size_t count = min_size(divide_up(end - align_down(start, page), page), PAGES_AT_ONCE);
+        long got = search->pages < 0 ? -1
+                                     : kernel(SYS_pread64, search->pages, (long)known, (long)(count * sizeof known[0]),
+                                              (long)(first * sizeof known[0]), 0);
+        if (got != (long)(count * sizeof known[0])) {
+            search->look(start, end, search->argument);
+            return;
+        }
+        for (size_t i = 0; i < count; i++) {
+            size_t from = i;
+            while (i < count && was_written(known[i]))
+                i++;
+            if (i > from)
+                search->look(max_size(start, (first + from) * page), min_size(end, (first + i) * page), search->argument);
+        }
+        start = (first + count) * page;
+    }
+}
+
+/* "START-END rwxp …" */
+static void look_at_mapping(const struct search *search, const char *line)
+{
+    const char *rest;
+    uintptr_t start = parse_hex(line, &rest);
+    if (*rest != '-')
+        return;
+    uintptr_t end = parse_hex(rest + 1, &rest);
+    if (strncmp(rest, " rw", 3) == 0 && rest[4] == 'p')
+        look_at_pages(search, first_in_use(start, end), end);
+}
+
+bool os_each_root(uintptr_t own_stack, void (*look)(uintptr_t start, uintptr_t end, void *argument), void *argument)
+{
+    find_threads(own_stack);
+    if (!lines_open(&lines, "/proc/self/maps"))
+        return false;
+    struct search search = {look, argument, file_open("/proc/self/pagemap")};
+    for (const char *line; (line = lines_next(&lines)) != NULL;)
+        look_at_mapping(&search, line);
+    lines_close(&lines);
+    if (search.pages >= 0)
+        file_close(search.pages);
+    return true;
+}

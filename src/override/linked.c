@@ -1,0 +1,99 @@
+#include "override/linked.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "api/hot.h"
+
+/* Other names of ours (libc.c), which is not there if a program's own takes its place in the link. */
+extern void *own_malloc(size_t size) __attribute__((weak)) HIDDEN;
+extern void own_free(void *p) __attribute__((weak)) HIDDEN;
+
+/* Where a program that is not position-independent takes the address of one, that is a jump to ours, which is taken for
+ * another's: nothing is lost but what the door is told. So it is told of families only if it is told of all. */
+ALWAYS_INLINE bool malloc_is_ours(void)
+{
+    return LIKELY(malloc == own_malloc);
+}
+
+ALWAYS_INLINE bool free_is_ours(void)
+{
+    return LIKELY(free == own_free);
+}
+
+static NOINLINE void *new_at_the_door(size_t size)
+{
+    return free_is_ours() ? door_new(size) : door_malloc(size);
+}
+
+static NOINLINE void *new_array_at_the_door(size_t size)
+{
+    return free_is_ours() ? door_new_array(size) : door_malloc(size);
+}
+
+FRAGILE void *linked_new(size_t size)
+{
+    return malloc_is_ours() ? hot_malloc_or(size, new_at_the_door) : malloc(size);
+}
+
+FRAGILE void *linked_new_array(size_t size)
+{
+    return malloc_is_ours() ? hot_malloc_or(size, new_array_at_the_door) : malloc(size);
+}
+
+static void *new_aligned(size_t alignment, size_t size, enum family family)
+{
+    if (malloc_is_ours() && keeper_now() != NULL)
+        return door_malloc_kept(size, alignment, free_is_ours() ? family : FAMILY_MALLOC);
+    /* Other allocators may want a multiple of the alignment. */
+    size_t rounded = (size + alignment - 1) & ~(alignment - 1);
+    return rounded >= size ? aligned_alloc(alignment, rounded) : NULL;
+}
+
+void *linked_new_aligned(size_t alignment, size_t size)
+{
+    return new_aligned(alignment, size, FAMILY_NEW);
+}
+
+void *linked_new_array_aligned(size_t alignment, size_t size)
+{
+    return new_aligned(alignment, size, FAMILY_NEW_ARRAY);
+}
+
+static NOINLINE void delete_at_the_door(void *p, enum family family, size_t size)
+{
+    door_free_as(p, (struct freeing){.family = malloc_is_ours() ? family : FAMILY_MALLOC, .size = size});
+}
+
+ALWAYS_INLINE void delete(void *p, enum family family, size_t size)
+{
+    if (!free_is_ours())
+        free(p);
+    else if (UNLIKELY(!hot_free_hits(p)))
+        delete_at_the_door(p, family, size);
+}
+
+FRAGILE void linked_delete(void *p)
+{
+    delete(p, FAMILY_NEW, SIZE_UNKNOWN);
+}
+
+FRAGILE void linked_delete_array(void *p)
+{
+    delete(p, FAMILY_NEW_ARRAY, SIZE_UNKNOWN);
+}
+
+FRAGILE void linked_delete_sized(void *p, size_t size)
+{
+    delete(p, FAMILY_NEW, size);
+}
+
+FRAGILE void linked_delete_array_sized(void *p, size_t size)
+{
+    delete(p, FAMILY_NEW_ARRAY, size);
+}
+
+FRAGILE void linked_free_sized(void *p, size_t size)
+{
+    delete(p, FAMILY_MALLOC, size);
+}

@@ -1,0 +1,247 @@
+"""Check mode, as its users see it: what is reported of each class of bug, and that nothing else is."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import bugs
+from support import LAUNCHER, LIBRARY, run
+
+RUN = (sys.executable, str(LAUNCHER), "run", "--check", "--")
+
+
+class Check(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+
+    def compiled(self, text: str) -> Path:
+        source = self.directory / "program.c"
+        source.write_text(text)
+        program = source.with_suffix("")
+        subprocess.run(["cc", "-g", "-O0", "-w", "-pthread", "-o", program, source, "-lstdc++"], check=True)
+        return program
+
+    def test_each_bug_is_reported(self) -> None:
+        for bug in bugs.BUGS:
+            with self.subTest(bug.source):
+                done = bugs.check(bugs.build(bug, self.directory))
+                self.assertEqual(bug.status, done.returncode, done.stderr)
+                self.assertIsNone(bugs.missing(bug, done.stderr), done.stderr)
+
+    def test_the_document_shows_what_is_reported(self) -> None:
+        text = bugs.DOCUMENT.read_text()
+        for bug in bugs.BUGS:
+            with self.subTest(bug.source):
+                self.assertIn((bugs.SOURCES / bug.source).read_text().strip(), text)
+                shown = text.split(f"<!-- {bug.source} -->\n```\n")[1].split("```")[0]
+                self.assertIsNone(bugs.missing(bug, shown), shown)
+
+    def test_every_program_has_its_place(self) -> None:
+        self.assertEqual(sorted(bug.source for bug in bugs.BUGS), sorted(path.name for path in bugs.SOURCES.iterdir()))
+
+    def test_nothing_is_reported_of_correct_programs(self) -> None:
+        for command in (
+            ["/bin/sh", "-c", "echo $((6 * 7))"],
+            ["ls", "-l", "/usr/bin"],
+            [sys.executable, "-c", "import json; print(len(json.dumps(list(range(10000)))))"],
+        ):
+            with self.subTest(command):
+                plain = run(*command)
+                done = run(*RUN, *command)
+                self.assertEqual(done.stdout, plain.stdout)
+                errors = [line for line in done.stderr.splitlines() if "ERROR: hakmem" in line and "memory leaks" not in line]
+                self.assertEqual((done.returncode, errors), (0, []), done.stderr)
+
+    def test_exit_codes_and_signals_are_the_programs_own(self) -> None:
+        self.assertEqual(run(*RUN, "/bin/sh", "-c", "exit 42").returncode, 42)
+        self.assertEqual(run(*RUN, "/bin/sh", "-c", "kill -KILL $$").returncode, -signal.SIGKILL)
+        self.assertEqual(run(*RUN, "/nowhere/to/be/found").returncode, 127)
+
+    def test_signals_are_handed_on(self) -> None:
+        with subprocess.Popen([*RUN, "sleep", "100"], stderr=subprocess.DEVNULL) as process:
+            time.sleep(1.0)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=60), -signal.SIGTERM)
+
+    def test_a_report_goes_to_the_file_that_is_named(self) -> None:
+        program = bugs.build(bugs.BUGS[0], self.directory)
+        report = self.directory / "report"
+        environment = {
+            **os.environ,
+            "LD_PRELOAD": str(LIBRARY.resolve()),
+            "HAKMEM_CHECK": "1",
+            "HAKMEM_REPORT": str(report),
+        }
+        done = run(program, environment=environment)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGABRT, ""))
+        self.assertIn("heap-buffer-overflow", report.read_text())
+
+    def test_mismatches_are_not_reported_without_end(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            void *_Znwm(unsigned long);
+            int main(void) { for (int i = 0; i < 100; i++) free(_Znwm(10)); return 0; }
+        """)
+        done = run(*RUN, program)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr.count("alloc-dealloc-mismatch"), 20)
+        self.assertIn("further mismatches are not reported", done.stderr)
+
+    def test_programs_at_a_fixed_address_mix_nothing_up(self) -> None:
+        """In them the address of a function of ours is that of a jump to it, and each may be taken or not."""
+        for taken in ("malloc", "free", "0"):
+            source = self.directory / f"fixed_{taken}.cpp"
+            source.write_text(f"""
+                #include <cstdio>
+                #include <cstdlib>
+                #include <new>
+                int main()
+                {{
+                    void *volatile address = (void *){taken};
+                    for (int i = 0; i < 100; i++) {{
+                        delete new int;
+                        delete[] new int[10];
+                        ::operator delete(::operator new(100, std::align_val_t(64)), std::align_val_t(64));
+                        std::free(std::malloc(10));
+                    }}
+                    return address == nullptr && {int(taken != "0")};
+                }}
+            """)
+            program = source.with_suffix("")
+            subprocess.run(
+                ["c++", "-std=c++17", "-O0", "-w", "-fno-pie", "-no-pie", "-o", program, source], check=True
+            )
+            done = run(*RUN, program)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), taken)
+
+    def test_a_library_with_operators_of_its_own_mixes_nothing_up(self) -> None:
+        """It has the C++ library within itself, as libLLVM does: its new is malloc to us, the program's delete is ours."""
+        (self.directory / "own.cpp").write_text('extern "C" int *make() { return new int[3]; }')
+        (self.directory / "user.cpp").write_text('extern "C" int *make(); int main() { delete[] make(); }')
+        library = self.directory / "libown.so"
+        flags = ["-shared", "-fPIC", "-static-libstdc++", "-Wl,--exclude-libs,ALL", "-Wl,-Bsymbolic"]
+        subprocess.run(["c++", *flags, "-o", library, self.directory / "own.cpp"], check=True)
+        program = self.directory / "user"
+        rpath = f"-Wl,-rpath,{self.directory}"
+        subprocess.run(["c++", "-o", program, self.directory / "user.cpp", library, rpath], check=True)
+        done = run(*RUN, program)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_the_history_of_an_address_is_traced(self) -> None:
+        bug = next(bug for bug in bugs.BUGS if bug.source == "double_free.c")
+        program = bugs.build(bug, self.directory)
+        report = run(*RUN, program).stderr
+        place = re.search(r"HAKMEM_TRACE=(ptr:heap\+0x[0-9a-f]+)", report)
+        assert place, report
+        traced = run(*RUN, program, environment={**os.environ, "HAKMEM_TRACE": place[1]}).stderr
+        self.assertRegex(
+            traced,
+            r"(?s)==\d+==TRACE: hakmem: allocated 0x[0-9a-f]+ \(heap\+0x[0-9a-f]+\), 100 bytes, thread \d+\n"
+            r"    #0 [^\n]* in main .*TRACE: hakmem: freed [^\n]*\n    #0 [^\n]* in close_file .*ERROR: hakmem: double-free",
+        )
+
+    def test_blocks_of_a_class_are_traced_to_a_file(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            int main(void)
+            {
+                for (int i = 0; i < 3000; i++) {
+                    free(malloc(1000));
+                    free(malloc(20));
+                }
+                return 0;
+            }
+        """)
+        trace = self.directory / "trace"
+        environment = {**os.environ, "LD_PRELOAD": str(LIBRARY.resolve()), "HAKMEM_TRACE": f"class:1000,{trace}"}
+        done = run(program, environment=environment)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        events = re.findall(r"TRACE: hakmem: (allocated|freed) 0x[0-9a-f]+ \(heap\S+ (\d+) bytes", trace.read_text())
+        self.assertEqual(len(events), 1000)
+        self.assertEqual({size for _, size in events}, {"1000"})
+        self.assertIn("no more than 1000 events are written", trace.read_text())
+
+    def test_a_crash_shows_the_last_operations(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            int main(void)
+            {
+                for (int i = 1; i < 100; i++)
+                    free(malloc(i));
+                *(volatile int *)16 = 1;
+                return 0;
+            }
+        """)
+        done = run(*RUN, program)
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        lines = re.findall(r"    (allocated|freed) 0x[0-9a-f]+, (\d+) bytes", done.stderr)
+        self.assertEqual(lines[:4], [("freed", "99"), ("allocated", "99"), ("freed", "98"), ("allocated", "98")])
+        self.assertEqual(len(lines), 16)
+
+    def test_what_other_threads_hold_is_not_leaked(self) -> None:
+        program = self.compiled("""
+            #include <pthread.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            static pthread_barrier_t barrier;
+            static __thread void *in_thread_local;
+            static void *hold(void *unused)
+            {
+                void *volatile on_stack = malloc(100);
+                in_thread_local = malloc(200);
+                pthread_barrier_wait(&barrier);
+                pause();
+                return on_stack;
+            }
+            int main(void)
+            {
+                pthread_t thread;
+                pthread_barrier_init(&barrier, NULL, 2);
+                pthread_create(&thread, NULL, hold, NULL);
+                pthread_barrier_wait(&barrier);
+                usleep(100000);
+                return 0;
+            }
+        """)
+        self.assertEqual(run(*RUN, program).stderr, "")
+
+    def test_who_freed_and_who_allocated_may_be_different_threads(self) -> None:
+        program = self.compiled("""
+            #include <pthread.h>
+            #include <stdlib.h>
+            static void *release(void *block)
+            {
+                free(block);
+                return NULL;
+            }
+            int main(void)
+            {
+                pthread_t thread;
+                char *block = malloc(50);
+                pthread_create(&thread, NULL, release, block);
+                pthread_join(thread, NULL);
+                release(block);
+                return 0;
+            }
+        """)
+        done = run(*RUN, program)
+        self.assertEqual(done.returncode, -signal.SIGABRT)
+        self.assertRegex(
+            done.stderr,
+            r"(?s)double-free on address 0x[0-9a-f]+ \(free or realloc, thread (\d+)\)"
+            r".*\nfreed by thread (?!\1)(\d+) here:.*in release.*\npreviously allocated by thread \1 here:.*in main",
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,345 @@
+/* check/check.h: what check mode serves are good blocks, under threads, forks and refusals, and what it does with blocks from
+ * before. What it reports is tested where its users see it (tests/py/test_check.py). */
+#include "unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "check/check.h"
+#include "check/run.h"
+#include "child.h"
+#include "config/policy.h"
+#include "config/size_class.h"
+#include "fake_os.h"
+#include "hakmem.h"
+#include "os/os.h"
+
+enum { BLOCKS = 200, THREADS = 8 };
+
+static void start(unsigned checks)
+{
+    policy.checks = checks;
+    check_start();
+}
+
+static bool is_checked(const void *p)
+{
+    const struct checked *block = run_find(p);
+    return block != NULL && block->state == CHECKED_LIVE && checked_start(block) == p;
+}
+
+static void serves_each_size(void)
+{
+    start(CHECK_ALL);
+    for (size_t size = 0; size < 1 << 20; size = size < 300 ? size + 1 : size * 9 / 8) {
+        char *block = hak_malloc(size);
+        CHECK(is_checked(block) && (uintptr_t)block % 16 == 0 && hak_malloc_usable_size(block) == size);
+        memset(block, 1, size);
+        hak_free(block);
+    }
+    CHECK(hak_check() > 0);
+}
+
+static void serves_each_alignment(void)
+{
+    start(CHECK_ALL);
+    for (size_t alignment = 1; alignment <= 4 << 20; alignment *= 2) {
+        for (size_t size = 1; size < 100000; size *= 7) {
+            char *block = hak_aligned_alloc(alignment, size);
+            CHECK(is_checked(block) && (uintptr_t)block % alignment == 0);
+            memset(block, 2, size);
+            hak_free(block);
+        }
+    }
+    CHECK(hak_aligned_alloc(4 * GIB, 1) == NULL && errno == ENOMEM);
+}
+
+static void fills_what_is_new(void)
+{
+    start(CHECK_POISON);
+    unsigned char *block = hak_malloc(1000);
+    for (int i = 0; i < 1000; i++)
+        CHECK(block[i] == 0xbe);
+    block = hak_calloc(10, 100);
+    for (int i = 0; i < 1000; i++)
+        CHECK(block[i] == 0);
+}
+
+static void keeps_content(void)
+{
+    start(CHECK_ALL);
+    unsigned char *block = hak_malloc(10);
+    memset(block, 7, 10);
+    for (size_t size = 11; size < 1 << 21; size = size * 4 / 3) {
+        unsigned char *moved = hak_realloc(block, size);
+        CHECK(moved != block && moved[0] == 7 && moved[9] == 7 && hak_malloc_usable_size(moved) == size);
+        block = moved;
+    }
+    block = hak_realloc(block, 3);
+    CHECK(block[2] == 7);
+    CHECK(hak_realloc(block, 0) == NULL);
+}
+
+/* Not used again as long as it may wait. */
+static void keeps_freed_blocks(void)
+{
+    start(CHECK_ALL);
+    void *freed = hak_malloc(48);
+    hak_free(freed);
+    for (int i = 0; i < 10000; i++) {
+        void *block = hak_malloc(48);
+        CHECK(block != freed);
+        hak_free(block);
+    }
+    bool again = false;
+    for (int i = 0; i < 1000000 && !again; i++) {
+        void *block = hak_malloc(48);
+        again = block == freed;
+        hak_free(block);
+    }
+    CHECK(again);
+}
+
+static void gives_units_back(void)
+{
+    start(CHECK_REDZONE);
+    void **blocks = malloc(100000 * sizeof *blocks);
+    CHECK(blocks != NULL);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 100000; i++)
+            blocks[i] = hak_malloc(100);
+        CHECK(run_counts().blocks == 100000 && run_counts().bytes == 100000 * 100);
+        for (int i = 0; i < 100000; i++)
+            hak_free(blocks[i]);
+        CHECK(run_counts().blocks == 0);
+    }
+    free(blocks);
+    CHECK(hak_check() <= BLOCKS);
+}
+
+/* ---- Started later: blocks from before. */
+
+static void takes_old_blocks_back(void)
+{
+    void *old[BLOCKS];
+    char *large = hak_malloc(1 << 20);
+    for (int i = 0; i < BLOCKS; i++) {
+        old[i] = hak_malloc(40);
+        memset(old[i], i, 40);
+    }
+    hak_free(old[0]);
+    CHECK(hak_check_start() == 0 && hak_check_start() == EALREADY);
+    CHECK(!is_checked(old[1]) && is_checked(hak_malloc(40)));
+    CHECK(hak_malloc_usable_size(old[1]) == 48);
+    old[2] = hak_realloc(old[2], 100);
+    CHECK(is_checked(old[2]) && *(char *)old[2] == 2);
+    for (int i = 1; i < BLOCKS; i++)
+        hak_free(old[i]);
+    memset(large, 1, 1 << 20);
+    hak_free(large);
+}
+
+static void free_old_twice(uintptr_t between)
+{
+    void *block = hak_malloc(40);
+    void *other = hak_malloc(40);
+    CHECK(hak_check_start() == 0);
+    hak_free(block);
+    if (between)
+        hak_free(other);
+    hak_free(block);
+}
+
+static void free_cached_again(uintptr_t unused)
+{
+    (void)unused;
+    void *block = hak_malloc(40);
+    void *other = hak_malloc(40);
+    hak_free(block);
+    hak_free(other);
+    CHECK(hak_check_start() == 0);
+    hak_free(block);
+}
+
+static void check_aborts_saying(const char *text, void (*action)(uintptr_t value), uintptr_t value)
+{
+    struct child child = child_run(action, value);
+    CHECK(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGABRT && strstr(child.output, text) != NULL);
+}
+
+static void old_blocks_are_verified_at_once(void)
+{
+    check_aborts_saying("ERROR: hakmem: double-free on address", free_old_twice, 0);
+    check_aborts_saying("ERROR: hakmem: double-free on address", free_old_twice, 1);
+    check_aborts_saying("ERROR: hakmem: double-free on address", free_cached_again, 0);
+}
+
+struct shared {
+    pthread_barrier_t barrier;
+    void *old[THREADS];
+};
+
+static void *live_through_the_start(void *argument)
+{
+    struct shared *shared = argument;
+    void *own = hak_malloc(100);
+    hak_free(hak_malloc(100));
+    pthread_barrier_wait(&shared->barrier); /* and here it starts */
+    pthread_barrier_wait(&shared->barrier);
+    hak_free(hak_malloc(60)); /* the first visit to the door */
+    void *block = hak_malloc(100);
+    CHECK(is_checked(block));
+    hak_free(block);
+    hak_free(own);
+    return NULL;
+}
+
+static void all_threads_are_checked(void)
+{
+    struct shared shared;
+    pthread_t thread[THREADS];
+    pthread_barrier_init(&shared.barrier, NULL, THREADS + 1);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&thread[i], NULL, live_through_the_start, &shared) == 0);
+    pthread_barrier_wait(&shared.barrier);
+    CHECK(hak_check_start() == 0);
+    pthread_barrier_wait(&shared.barrier);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(thread[i], NULL) == 0);
+}
+
+/* ---- Threads and forks. */
+
+static void *volatile exchange[64];
+
+static void *swap_blocks(void *argument)
+{
+    unsigned random = (unsigned)(uintptr_t)argument;
+    for (int i = 0; i < 20000; i++) {
+        random = random * 1103515245u + 12345u;
+        size_t size = (random >> 8) % ((random & 0x8000) != 0 ? 200 : 20000);
+        char *block = hak_malloc(size);
+        CHECK(block != NULL);
+        memset(block, (int)size, size);
+        char *other = __atomic_exchange_n(&exchange[(random >> 16) % 64], block, __ATOMIC_ACQ_REL);
+        if (other != NULL) {
+            size_t bytes = hak_malloc_usable_size(other);
+            for (size_t j = 0; j < bytes; j += 97)
+                CHECK(other[j] == (char)bytes);
+            hak_free(other);
+        }
+        if (i % 5000 == 0)
+            CHECK(hak_check() > 0);
+    }
+    return NULL;
+}
+
+static void serves_threads(void)
+{
+    pthread_t thread[THREADS];
+    start(CHECK_ALL);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&thread[i], NULL, swap_blocks, (void *)i) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(thread[i], NULL) == 0);
+    CHECK(run_counts().blocks <= 64 + 4 * THREADS);
+}
+
+static void serves_forked_children(void)
+{
+    pthread_t thread;
+    start(CHECK_ALL);
+    CHECK(pthread_create(&thread, NULL, swap_blocks, NULL) == 0);
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            for (int j = 0; j < 100; j++)
+                hak_free(hak_malloc((size_t)j * 50));
+            (void)hak_check();
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* ---- Without memory. */
+
+static void lives_without_memory(void)
+{
+    void *held[BLOCKS];
+    start(CHECK_ALL);
+    hak_free(hak_malloc(1));
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        int count = 0;
+        fake_os_refuse_some(FAKE_ALL & ~(FAKE_BARRIER | FAKE_SET_BIT | FAKE_HOLDS), 2, seed);
+        for (int i = 0; i < 10 * BLOCKS; i++) {
+            char *block = hak_malloc((size_t)i * 37);
+            if (block == NULL)
+                continue;
+            memset(block, 1, (size_t)i * 37);
+            if (count < BLOCKS)
+                held[count++] = block;
+            else
+                hak_free(block);
+        }
+        while (count > 0)
+            hak_free(held[--count]);
+        fake_os_obey();
+    }
+    CHECK(hak_check() > 0);
+}
+
+/* What waits is given up before memory is refused. */
+static void gives_up_quarantine_at_the_limit(void)
+{
+    start(CHECK_ALL);
+    CHECK(hak_set_limit(0, 8 * MIB) == 0);
+    for (int i = 0; i < 100000; i++) {
+        char *block = hak_malloc(1000);
+        CHECK(block != NULL);
+        hak_free(block);
+    }
+    CHECK(hak_malloc(100 * MIB) == NULL && errno == ENOMEM);
+}
+
+static void refuses_what_cannot_be(void)
+{
+    start(CHECK_ALL);
+    CHECK(hak_malloc(PTRDIFF_MAX) == NULL && errno == ENOMEM);
+    errno = 0;
+    volatile size_t most = SIZE_MAX;
+    CHECK(hak_malloc(most) == NULL && errno == ENOMEM);
+    void *block = hak_malloc(10);
+    errno = 0;
+    CHECK(hak_realloc(block, PTRDIFF_MAX) == NULL && errno == ENOMEM);
+    CHECK(is_checked(block));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(serves_each_size),
+        UNIT_TEST(serves_each_alignment),
+        UNIT_TEST(fills_what_is_new),
+        UNIT_TEST(keeps_content),
+        UNIT_TEST(keeps_freed_blocks),
+        UNIT_TEST(gives_units_back),
+        UNIT_TEST(takes_old_blocks_back),
+        UNIT_TEST(old_blocks_are_verified_at_once),
+        UNIT_TEST(all_threads_are_checked),
+        UNIT_TEST(serves_threads),
+        UNIT_TEST(serves_forked_children),
+        UNIT_TEST(lives_without_memory),
+        UNIT_TEST(gives_up_quarantine_at_the_limit),
+        UNIT_TEST(refuses_what_cannot_be),
+    };
+    return cmocka_run_group_tests_name("check", tests, NULL, NULL);
+}

@@ -11,12 +11,13 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from hakmem_bench import gate, lab, markdown, memory_page, page, peers, suite, table
+from hakmem_bench import attack_section, attacks, check_section, gate, lab, markdown, memory_page, page, peers, suite, table
 from hakmem_bench.model import OURS, ROOT, CannotError, read
 from hakmem_cli import build
 from hakmem_cli.say import CANNOT, say
 
-_COMMANDS = ("peers", "list", "compare", "ab", "ablate", "gate", "docs", "page")
+_COMMANDS = ("peers", "list", "compare", "ab", "ablate", "checks", "attacks", "gate", "docs", "page")
+_SAFETY = ROOT / "docs" / "safety.md"
 _NOTES = ROOT / "bench" / "notes.json"
 _PAGES = {
     "benchmarks": (markdown.benchmarks_page, markdown.picture),
@@ -74,7 +75,13 @@ def _list(console: Console) -> int:
 
 def _docs(path: Path) -> int:
     notes = json.loads(_NOTES.read_text()) if _NOTES.exists() else {}
+    if attacks.is_result(path):
+        _SAFETY.write_text(attack_section.put_into(_SAFETY.read_text(), attacks.read(path)))
+        return 0
     result = read(path)
+    if check_section.is_of_checks(result):
+        _SAFETY.write_text(check_section.put_into(_SAFETY.read_text(), result))
+        return 0
     for name, (text, picture) in _PAGES.items():
         (ROOT / "docs" / f"{name}.md").write_text(text(result, notes))
         (ROOT / "docs" / f"{name}.svg").write_text(picture(result))
@@ -132,12 +139,19 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one = commands.add_parser("ablate", parents=[measuring], help="each feature taken out by itself")
         one.add_argument("features", nargs="*", metavar="FEATURE")
         one.set_defaults(call=lambda a: lab.ablate(a.features, _options(a), " ".join(words), console))
+        one = commands.add_parser("checks", parents=[measuring], help="what check mode costs")
+        one.set_defaults(call=lambda a: lab.checks(_options(a), " ".join(words), console))
+        one = commands.add_parser("attacks", help="which memory bugs each allocator stops")
+        one.add_argument("--peers", metavar="NAME,...", help=f"only these: {', '.join(peers.NAMES)}")
+        one.add_argument("--repetitions", type=_repetitions, metavar="N", help="of each attack with each allocator")
+        one.add_argument("--output", type=Path, metavar="FILE", help="the result file")
+        one.set_defaults(call=lambda a: lab.attack(a.peers, a.repetitions, a.output, " ".join(words), console))
         one = commands.add_parser("gate", help="what CI checks: instructions, the hot path's mix, the gain over glibc")
         one.add_argument("--lower", action="store_true", help="lower golden numbers to what is counted now")
         one.add_argument("--library", type=Path, metavar="FILE", help="another than this tree's")
         one.add_argument("--no-race", action="store_true", help="without the pairs of runs against the C library")
         one.set_defaults(call=_gate)
-        one = commands.add_parser("docs", help="docs/benchmarks.md and docs/memory.md from a result file")
+        one = commands.add_parser("docs", help="docs/benchmarks.md and docs/memory.md from a result file; of checks or attacks, docs/safety.md")
         one.add_argument("result", type=Path)
         one.set_defaults(call=lambda a: _docs(a.result))
         one = commands.add_parser("page", help="the page of a result file, beside it")

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hakmem_bench import counting, page, peers, programs, provenance, schedule, suite, table, trees
+from hakmem_bench import attacks, check_section, counting, page, peers, programs, provenance, schedule, suite, table, trees
 from hakmem_bench.model import OURS, ROOT, CannotError, Peer, Result, Test
 from hakmem_cli import apt, build
 
@@ -154,3 +154,30 @@ def ablate(features: Sequence[str], options: Options, asked: str, console: Conso
     without = [trees.ablation(name, legal[name]) for name in features or legal]
     result = measure(tests, [peers.ours(library), *without], options, asked, console, library)
     return 0 if result.complete else 130
+
+
+def checks(options: Options, asked: str, console: Console) -> int:
+    """What check mode costs: its peers are the same library in check mode."""
+    library = build.ensure_library()
+    build.build_benchmarks()
+    tests = suite.choose(options.tests, quick=options.quick)
+    ours = peers.ours(library)
+    result = measure(tests, [ours, *check_section.peers_of(ours)], options, asked, console, library)
+    return 0 if result.complete else 130
+
+
+def attack(names: str | None, repetitions: int | None, output: Path | None, asked: str, console: Console) -> int:
+    """Which bugs each allocator stops."""
+    wanted = peers.choose(names)
+    library = build.ensure_library()
+    ours = peers.ours(library)
+    measured = [ours, attacks.checked(ours), *get_peers([name for name in wanted if name != OURS], console)]
+    facts = provenance.facts(library, asked)
+    with _Bar(console, 0) as bar:
+        result = attacks.attack_all(measured, facts, bar.step, repetitions or attacks.REPETITIONS)
+    path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-attacks.json"
+    result.write(path)
+    for peer in attacks.allocators(result):
+        console.print(f"{peer.name:20} {attacks.stopped(result, peer.name)} of {len(result.outcomes)} stopped or without effect")
+    console.print(f"result file {path}")
+    return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 from hakmem_bench import figures as fig
 from hakmem_bench.figures import Figures
@@ -22,6 +22,11 @@ def cell(text: str) -> str:
     for special in ("\\", "|", "<", "[", "`"):
         text = text.replace(special, "\\" + special)
     return "<br>".join(" ".join(line.split()) for line in text.split("\n"))
+
+
+def facts_line(provenance: Mapping[str, str], names: Iterable[str]) -> str:
+    """Those of the facts that there are."""
+    return "; ".join(f"{name}: {cell(provenance[name])}" for name in names if name in provenance)
 
 
 def ratio_text(ratio: Ratio) -> str:

@@ -10,7 +10,7 @@
 /* `alignment` is a power of two. */
 static FRAGILE void *allocate(size_t alignment, size_t size)
 {
-    if (UNLIKELY(view_load()->kind != VIEW_HEAP)) {
+    if (UNLIKELY(!view_is(VIEW_HEAP))) {
         if (!door_open()) {
             errno = ENOMEM;
             return NULL;

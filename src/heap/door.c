@@ -35,7 +35,7 @@ static struct heap *enter_own(void)
     const struct view *seen = view_load();
     struct heap *heap = seen->heap;
     if (UNLIKELY(heap == NULL)) {
-        if (seen->kind != VIEW_UNBORN || (heap = start_thread()) == NULL)
+        if (load_relaxed(&seen->kind) != VIEW_UNBORN || (heap = start_thread()) == NULL)
             return NULL;
         seen = view_load();
     }
@@ -50,7 +50,7 @@ static struct heap *enter_own(void)
 
 bool door_open(void)
 {
-    if (view_load()->kind == VIEW_UNBORN)
+    if (view_is(VIEW_UNBORN))
         (void)start_thread();
     return load_acquire(&arena.base) != NULL;
 }
@@ -113,7 +113,7 @@ static void *from_orphan(size_t size)
 /* Of a keeper, in the door all the same. What fits into a class was charged by the caller, if it had a heap. */
 static NOINLINE void *from_keeper(const struct keeper *keeper, const struct request *request, const struct os_frame *from)
 {
-    bool charged = request->size <= SMALL_MAX && request->align == 1 && view_load()->kind != VIEW_UNBORN;
+    bool charged = request->size <= SMALL_MAX && request->align == 1 && !view_is(VIEW_UNBORN);
     struct heap *heap = enter_own();
     void *block = NULL;
     if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
@@ -158,7 +158,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
     }
     if (UNLIKELY(size > SMALL_MAX))
         return door_malloc_large(size, 1, &zero);
-    bool unborn = view_load()->kind == VIEW_UNBORN;
+    bool unborn = view_is(VIEW_UNBORN);
     struct heap *heap = enter_own();
     if (UNLIKELY(heap == NULL))
         return small_without_heap(size);

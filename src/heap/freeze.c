@@ -21,7 +21,7 @@ static FRAGILE void set_up_twin(struct heap *heap)
     if (load_acquire(&heap->twin.heap) == heap)
         return;
     view_close(&heap->twin);
-    heap->twin.kind = VIEW_TWIN;
+    store_relaxed(&heap->twin.kind, VIEW_TWIN);
     store_release(&heap->twin.heap, heap);
 }
 

@@ -17,8 +17,10 @@ static void *closed_slot[1];
 
 FRAGILE void view_close(struct view *view)
 {
-    for (unsigned class = 0; class < SIZE_CLASSES; class++)
-        view->bin[class] = (struct bin){closed_slot, closed_slot};
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        store_relaxed(&view->bin[class].top, (void **)closed_slot);
+        store_relaxed(&view->bin[class].end, (void **)closed_slot);
+    }
 }
 
 static void make_double(struct view *view, enum view_kind kind)

@@ -13,6 +13,12 @@ ALWAYS_INLINE struct view *view_load(void)
     return load_dependent(&thread_view);
 }
 
+/* Is the calling thread's view one of these? */
+ALWAYS_INLINE bool view_is(enum view_kind kind)
+{
+    return load_relaxed(&view_load()->kind) == kind;
+}
+
 /* The bin of a class, by its offset: both addresses that a hot function needs then fit an addressing mode. */
 ALWAYS_INLINE struct bin *view_bin(struct view *view, size_t class)
 {
@@ -42,7 +48,7 @@ extern HIDDEN struct doubled_views view_statics;
 /* Makes the doubles, if nobody has yet. Before the bit is set in any word. */
 void view_prepare_doubles(void);
 
-/* Closes every bin of a view in fresh memory. */
+/* Closes every bin of a view in fresh memory. Threads that do it at once write the same. */
 void view_close(struct view *view);
 
 #endif

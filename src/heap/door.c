@@ -20,6 +20,7 @@
 #include "heap/relief.h"
 #include "heap/report.h"
 #include "heap/route.h"
+#include "heap/seal.h"
 #include "heap/shelf.h"
 #include "heap/sleeper.h"
 #include "heap/start.h"
@@ -290,7 +291,7 @@ size_t door_usable_size(const void *p)
     if (heap != NULL && class < SIZE_CLASSES && magazine_is_top(heap, (unsigned)class, p))
         report_pointer(FAULT_USE_AFTER_FREE, p);
     if (tag >= TAG_KINDS && slab_holds(arena_span(p), p))
-        return size_classes[tag % SIZE_CLASSES].size;
+        return HARDENED ? seal_size(p, tag % SIZE_CLASSES, FAULT_USE_AFTER_FREE) : size_classes[tag % SIZE_CLASSES].size;
     const struct large *block = large_find(p);
     return block != NULL ? block->bytes : size_of_other(p);
 }

@@ -39,7 +39,7 @@ FRAGILE bool hardened_free(void *block, size_t size)
         return false;
     size_t asked = seal_size(block, class, FAULT_DOUBLE_FREE);
     if (UNLIKELY(size != SIZE_UNKNOWN && size != asked))
-        report_pointer(FAULT_WRONG_SIZE, block);
+        report_pointer(FAULT_OTHER_SIZE, block);
     seal_free(block, class, asked);
     free_later(block, class);
     return true;

@@ -99,8 +99,10 @@ static COLD void verify_size(uintptr_t tag, const void *p, size_t size)
         usable = ((const struct slab *)arena_span(p))->stride;
     else if (block != NULL)
         usable = block->bytes;
-    if (size > usable || (HARDENED && block != NULL && size != usable))
+    if (size > usable)
         report_pointer(FAULT_WRONG_SIZE, p);
+    if (HARDENED && block != NULL && size != usable)
+        report_pointer(FAULT_OTHER_SIZE, p);
 }
 
 void route_free(struct heap *heap, void *p, const struct freeing *how)

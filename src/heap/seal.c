@@ -3,12 +3,16 @@
 #include <string.h>
 
 #include "arena/arena.h"
+#include "base/bits.h"
 #include "base/zero.h"
 #include "heap/report.h"
 #include "os/os.h"
 #include "slab/slab.h"
 
-/* A seal is the key of its block, with the bytes between what was asked for and the seal in its low bits. */
+/* A seal is the key of its block, with the bytes between what was asked for and the seal in its middle bits: what strays
+ * into it from either side meets others first. */
+enum { UNUSED_SHIFT = 24 };
+
 static uint64_t mask;
 static uint64_t factor;
 
@@ -33,7 +37,7 @@ static uint64_t *word_of(const void *p, unsigned class)
 
 static void write_seal(void *p, unsigned class, uint64_t unused)
 {
-    *word_of(p, class) = key_of(p) ^ unused;
+    *word_of(p, class) = key_of(p) ^ rotate_right(unused, 64 - UNUSED_SHIFT);
 }
 
 void seal_live(void *p, unsigned class, size_t size)
@@ -70,7 +74,7 @@ size_t seal_size(const void *p, unsigned class, const char *if_free)
         report_pointer(FAULT_INVALID_FREE, p);
     if (class == ZERO_CLASS)
         return 0;
-    uint64_t unused = *word_of(p, class) ^ key_of(p);
+    uint64_t unused = rotate_right(*word_of(p, class) ^ key_of(p), UNUSED_SHIFT);
     if (UNLIKELY(unused > room))
         report_seal(p, class, if_free);
     if (UNLIKELY(!is_zero((const char *)p + (room - unused), unused)))

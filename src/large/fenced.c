@@ -35,7 +35,7 @@ static bool close_behind(const struct large *block)
 void fenced_begin(struct large *block, bool zero)
 {
     if (!zero)
-        memset(block->base + block->bytes, 0, end_of_page(block->bytes) - block->bytes);
+        memset(block->base, 0, end_of_page(block->bytes));
     block->fenced = close_behind(block);
 }
 

@@ -10,7 +10,7 @@
 
 #include "large/large.h"
 
-/* Makes an end of a new block's, of block->bytes. */
+/* Makes an end of a new block's, of block->bytes, which reads as zero from then on; `zero` if it does already. */
 void fenced_begin(struct large *block, bool zero);
 
 /* Has the memory from its end to the end of its page changed? */

@@ -176,8 +176,10 @@ void *large_alloc(size_t size, size_t align, bool *zero)
     if (block == NULL)
         return NULL;
     go_live(block, size);
-    if (HARDENED)
+    if (HARDENED) {
         fenced_begin(block, *zero);
+        *zero = true;
+    }
     return block->base;
 }
 

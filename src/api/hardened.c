@@ -25,7 +25,7 @@ FRAGILE void *hardened_malloc(size_t size, void *(*door)(size_t))
 static FRAGILE void free_later(void *block, unsigned class)
 {
     struct heap *heap = view_load()->heap;
-    if (heap != NULL && keeper_now() == NULL)
+    if (heap != NULL)
         block = delay_exchange(heap, class, block);
     if (block != NULL && UNLIKELY(!hot_push(block)))
         door_free(block);
@@ -35,7 +35,7 @@ FRAGILE bool hardened_free(void *block, size_t size)
 {
     uintptr_t tag = arena_tag(block);
     unsigned class = tag % SIZE_CLASSES;
-    if (UNLIKELY(tag < TAG_KINDS))
+    if (UNLIKELY(tag < TAG_KINDS || keeper_now() != NULL))
         return false;
     size_t asked = seal_size(block, class, FAULT_DOUBLE_FREE);
     if (UNLIKELY(size != SIZE_UNKNOWN && size != asked))

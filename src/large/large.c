@@ -308,9 +308,9 @@ static void *resize_fenced(struct large *block, size_t size)
 
 void *large_resize(struct large *block, size_t size)
 {
-    size_t units = units_for(size);
     if (HARDENED)
         return resize_fenced(block, size);
+    size_t units = units_for(size);
     if (units > block->units && !extend(block, units) && !try_move(block, units))
         return NULL;
     if (units < block->units)

@@ -50,7 +50,7 @@ class Tool:
 
 
 def library_commands() -> list[Command]:
-    """Those of the library's own objects; the tests compile some of its files again, with other flags."""
+    """Those of both libraries' own objects; the tests compile some of their files again, with other flags."""
     commands = []
     for entry in json.loads((RELEASE / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])

@@ -60,10 +60,10 @@ static bool fits(size_t room, size_t size)
 
 static bool fits_in_place(void *p, size_t usable, size_t size)
 {
-    uintptr_t tag = arena_tag(p);
-    unsigned class = tag % SIZE_CLASSES;
-    if (!HARDENED || tag < TAG_KINDS)
+    uintptr_t tag = HARDENED ? arena_tag(p) : TAG_NONE; /* only seals need to know */
+    if (tag < TAG_KINDS)
         return fits(usable, size);
+    unsigned class = tag % SIZE_CLASSES;
     if (!fits(seal_room(class), size))
         return false;
     seal_resize(p, class, size);

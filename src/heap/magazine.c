@@ -153,7 +153,7 @@ void *magazine_pop(struct heap *heap, unsigned class)
         mail_collect(heap, true);
     void **top = hold_magazine(heap, class);
     if (top == heap->shelf[class].slots) {
-        top = adapt(heap, class, top, EVENT_REFILL);
+        (void)adapt(heap, class, top, EVENT_REFILL);
         top = fill(heap, class, divide_up(heap->shelf[class].capacity, 2));
     }
     void *block = top > heap->shelf[class].slots ? *top-- : NULL;

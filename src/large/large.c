@@ -125,7 +125,7 @@ static void make_room(size_t units)
  * block have never been touched. */
 static void clear_tags(const char *at, size_t units)
 {
-    uintptr_t *tag = &arena.tags[arena_unit(at)];
+    uintptr_t *tag = arena.tags + arena_unit(at);
     for (size_t i = 0; i < units; i++)
         if (load_relaxed(&tag[i]) != TAG_NONE)
             store_relaxed(&tag[i], (uintptr_t)TAG_NONE);
@@ -308,9 +308,9 @@ static void *resize_fenced(struct large *block, size_t size)
 
 void *large_resize(struct large *block, size_t size)
 {
-    size_t units = units_for(size);
     if (HARDENED)
         return resize_fenced(block, size);
+    size_t units = units_for(size);
     if (units > block->units && !extend(block, units) && !try_move(block, units))
         return NULL;
     if (units < block->units)

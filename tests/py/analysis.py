@@ -49,16 +49,24 @@ class Tool:
     findings: Callable[[list[Command]], set[Finding]]
 
 
+# What is written where the two libraries differ.
+_HARDENED = re.compile(r"\bHARDENED\b|\bSEAL|\bhot_")
+
+
 def library_commands() -> list[Command]:
-    """Those of both libraries' own objects; the tests compile some of their files again, with other flags."""
-    commands = []
+    """Those of the libraries' own objects; the tests compile some of their files again, with other flags. Of the hardened
+    library only files that are not in the other, or differ there."""
+    plain, hardened = [], []
     for entry in json.loads((RELEASE / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         output = words.index("-o")
         if words[output + 1].startswith("CMakeFiles/hakmem"):
             source = words.index("-c", output)
-            commands.append(Command(Path(entry["file"]), (*words[1:output], *words[source + 2 :])))
-    return commands
+            command = Command(Path(entry["file"]), (*words[1:output], *words[source + 2 :]))
+            (hardened if "-DHAK_HARDENED=1" in words else plain).append(command)
+    files = {command.file for command in plain}
+    differing = [one for one in hardened if one.file not in files or _HARDENED.search(one.file.read_text())]
+    return plain + differing
 
 
 def _read(pattern: re.Pattern[str], output: str) -> set[Finding]:

@@ -11,12 +11,24 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from hakmem_bench import attack_section, attacks, check_section, gate, lab, markdown, memory_page, page, peers, suite, table
+from hakmem_bench import (
+    attack_section,
+    attacks,
+    cost_section,
+    gate,
+    lab,
+    markdown,
+    memory_page,
+    page,
+    peers,
+    suite,
+    table,
+)
 from hakmem_bench.model import OURS, ROOT, CannotError, read
 from hakmem_cli import build
 from hakmem_cli.say import CANNOT, say
 
-_COMMANDS = ("peers", "list", "compare", "ab", "ablate", "checks", "attacks", "gate", "docs", "page")
+_COMMANDS = ("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "attacks", "gate", "docs", "page")
 _SAFETY = ROOT / "docs" / "safety.md"
 _NOTES = ROOT / "bench" / "notes.json"
 _PAGES = {
@@ -62,7 +74,7 @@ def _options(parsed: argparse.Namespace) -> lab.Options:
 
 
 def _peers(names: str | None, console: Console) -> int:
-    wanted = [name for name in peers.choose(names) if name != OURS]
+    wanted = [name for name in peers.choose(names, peers.LEGAL) if name != OURS]
     found = lab.get_peers(wanted, console, again=True)
     table.print_peers(found, console)
     return 0
@@ -79,8 +91,9 @@ def _docs(path: Path) -> int:
         _SAFETY.write_text(attack_section.put_into(_SAFETY.read_text(), attacks.read(path)))
         return 0
     result = read(path)
-    if check_section.is_of_checks(result):
-        _SAFETY.write_text(check_section.put_into(_SAFETY.read_text(), result))
+    part = cost_section.part_of(result)
+    if part is not None:
+        _SAFETY.write_text(cost_section.put_into(_SAFETY.read_text(), part, result))
         return 0
     for name, (text, picture) in _PAGES.items():
         (ROOT / "docs" / f"{name}.md").write_text(text(result, notes))
@@ -141,8 +154,10 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one.set_defaults(call=lambda a: lab.ablate(a.features, _options(a), " ".join(words), console))
         one = commands.add_parser("checks", parents=[measuring], help="what check mode costs")
         one.set_defaults(call=lambda a: lab.checks(_options(a), " ".join(words), console))
+        one = commands.add_parser("hardened", parents=[measuring], help="what the hardened library costs")
+        one.set_defaults(call=lambda a: lab.hardened(_options(a), " ".join(words), console))
         one = commands.add_parser("attacks", help="which memory bugs each allocator stops")
-        one.add_argument("--peers", metavar="NAME,...", help=f"only these: {', '.join(peers.NAMES)}")
+        one.add_argument("--peers", metavar="NAME,...", help=f"only these: {', '.join(peers.LEGAL)}")
         one.add_argument("--repetitions", type=_repetitions, metavar="N", help="of each attack with each allocator")
         one.add_argument("--output", type=Path, metavar="FILE", help="the result file")
         one.set_defaults(call=lambda a: lab.attack(a.peers, a.repetitions, a.output, " ".join(words), console))
@@ -151,7 +166,8 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one.add_argument("--library", type=Path, metavar="FILE", help="another than this tree's")
         one.add_argument("--no-race", action="store_true", help="without the pairs of runs against the C library")
         one.set_defaults(call=_gate)
-        one = commands.add_parser("docs", help="docs/benchmarks.md and docs/memory.md from a result file; of checks or attacks, docs/safety.md")
+        documents = "docs/benchmarks.md and docs/memory.md from a result file; docs/safety.md if it is of safety"
+        one = commands.add_parser("docs", help=documents)
         one.add_argument("result", type=Path)
         one.set_defaults(call=lambda a: _docs(a.result))
         one = commands.add_parser("page", help="the page of a result file, beside it")
@@ -164,7 +180,7 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         allow_abbrev=False,
         epilog=f"other commands: hakmem bench {'|'.join(_COMMANDS)}; see hakmem bench COMMAND --help",
     )
-    parser.add_argument("--peers", metavar="NAME,...", help=f"only these: {', '.join(peers.NAMES)}")
+    parser.add_argument("--peers", metavar="NAME,...", help=f"only these: {', '.join(peers.LEGAL)}")
     parser.set_defaults(call=lambda a: lab.bench(_options(a), " ".join(["bench", *words]), console))
     return parser.parse_args(words)
 

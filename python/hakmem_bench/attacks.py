@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from hakmem_bench.model import OURS, ROOT, CannotError, Peer
+from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Peer
 
 CHECKED = "hakmem, check mode"
+# Those of hakmem, in the order of tables.
+OWN = (OURS, HARDENED, CHECKED)
 SOURCE = ROOT / "tests" / "attacks" / "attack.cpp"
 REPETITIONS = 3
 SCHEMA = {"name": "hakmem attacks", "version": 1}
@@ -163,6 +165,6 @@ def bugs(result: Attacked) -> dict[str, list[str]]:
 def allocators(result: Attacked) -> list[Peer]:
     """Ours first, the others by how much they stop."""
     had = [peer for peer in result.peers if not peer.missing]
-    mine = [peer for peer in had if peer.name in (OURS, CHECKED)]
-    others = [peer for peer in had if peer.name not in (OURS, CHECKED)]
+    mine = sorted((peer for peer in had if peer.name in OWN), key=lambda peer: OWN.index(peer.name))
+    others = [peer for peer in had if peer.name not in OWN]
     return mine + sorted(others, key=lambda peer: -stopped(result, peer.name))

@@ -10,8 +10,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hakmem_bench import attacks, check_section, counting, page, peers, programs, provenance, schedule, suite, table, trees
-from hakmem_bench.model import OURS, ROOT, CannotError, Peer, Result, Test
+from hakmem_bench import (
+    attacks,
+    cost_section,
+    counting,
+    page,
+    peers,
+    programs,
+    provenance,
+    schedule,
+    suite,
+    table,
+    trees,
+)
+from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Peer, Result, Test
 from hakmem_cli import apt, build
 
 RESULTS = ROOT / "build" / "lab" / "results"
@@ -128,7 +140,6 @@ def bench(options: Options, asked: str, console: Console) -> int:
     return 130 if not result.complete else int(broken)
 
 
-
 def ab(first: str, second: str, options: Options, asked: str, console: Console) -> int:
     """The second revision stands where hakmem does, the first is its peer."""
     for name in (first, second):
@@ -162,22 +173,38 @@ def checks(options: Options, asked: str, console: Console) -> int:
     build.build_benchmarks()
     tests = suite.choose(options.tests, quick=options.quick)
     ours = peers.ours(library)
-    result = measure(tests, [ours, *check_section.peers_of(ours)], options, asked, console, library)
+    result = measure(tests, [ours, *cost_section.peers_of_checks(ours)], options, asked, console, library)
+    return 0 if result.complete else 130
+
+
+def _both() -> list[Peer]:
+    """This tree's default library, and the hardened one."""
+    return [peers.ours(build.ensure_library()), peers.ours(build.ensure_library(build.HARDENED), HARDENED)]
+
+
+def hardened(options: Options, asked: str, console: Console) -> int:
+    """What the hardened library costs, beside others that were built against attackers."""
+    ours, hard = _both()
+    build.build_benchmarks()
+    tests = suite.choose(options.tests or programs.GROUP, quick=options.quick)
+    others = get_peers(["scudo", *peers.SECURE], console)
+    result = measure(tests, [ours, hard, *others], options, asked, console, Path(ours.library))
     return 0 if result.complete else 130
 
 
 def attack(names: str | None, repetitions: int | None, output: Path | None, asked: str, console: Console) -> int:
     """Which bugs each allocator stops."""
-    wanted = peers.choose(names)
-    library = build.ensure_library()
-    ours = peers.ours(library)
-    measured = [ours, attacks.checked(ours), *get_peers([name for name in wanted if name != OURS], console)]
-    facts = provenance.facts(library, asked)
+    wanted = peers.choose(names, peers.LEGAL)
+    ours, hard = _both()
+    others = get_peers([name for name in wanted if name != OURS], console)
+    facts = provenance.facts(Path(ours.library), asked)
     with _Bar(console, 0) as bar:
+        measured = [ours, hard, attacks.checked(ours), *others]
         result = attacks.attack_all(measured, facts, bar.step, repetitions or attacks.REPETITIONS)
     path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-attacks.json"
     result.write(path)
     for peer in attacks.allocators(result):
-        console.print(f"{peer.name:20} {attacks.stopped(result, peer.name)} of {len(result.outcomes)} stopped or without effect")
+        stopped = f"{attacks.stopped(result, peer.name)} of {len(result.outcomes)}"
+        console.print(f"{peer.name:20} {stopped} stopped or without effect")
     console.print(f"result file {path}")
     return 0

@@ -12,6 +12,8 @@ from hakmem_cli.say import CannotError as CannotError
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = "hakmem"
+# The other library of the same sources.
+HARDENED = "hakmem, hardened"
 SCHEMA = {"name": "hakmem bench", "version": 1}
 
 

@@ -39,28 +39,34 @@ _SOURCES: dict[str, sources.Source] = {
     "rpmalloc": sources.Crate("rpmalloc", "rpmalloc-sys"),
     "jemalloc-crate": sources.Crate("jemalloc", "tikv-jemalloc-sys"),
     "mimalloc-crate": sources.Crate("mimalloc", "libmimalloc-sys"),
+    "mimalloc-secure": sources.Crate("mimalloc-secure", "libmimalloc-sys"),
+    "snmalloc-check": sources.Crate("snmalloc-check", "snmalloc-sys"),
+    "hardened-malloc": sources.Crate("hardened-malloc", "hardened-malloc-sys"),
 }
 
-NAMES: tuple[str, ...] = (OURS, *_SOURCES)
+# Built against attackers, at the cost of time and memory: beside the hardened library, or by name.
+SECURE: tuple[str, ...] = ("mimalloc-secure", "snmalloc-check", "hardened-malloc")
+LEGAL: tuple[str, ...] = (OURS, *_SOURCES)
+NAMES: tuple[str, ...] = tuple(name for name in LEGAL if name not in SECURE)
 QUICK: tuple[str, ...] = (OURS, "glibc", "jemalloc", "tcmalloc", "mimalloc2", "tbbmalloc", "mimalloc", "snmalloc")
 
 
-def choose(text: str | None) -> list[str]:
-    """From a list with commas; all if there is none."""
+def choose(text: str | None, default: Sequence[str] = NAMES) -> list[str]:
+    """From a list with commas."""
     if text is None:
-        return list(NAMES)
+        return list(default)
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in NAMES:
-            raise CannotError(f"{name}: no such peer; legal are {', '.join(NAMES)}")
+        if name not in LEGAL:
+            raise CannotError(f"{name}: no such peer; legal are {', '.join(LEGAL)}")
     if not names:
-        raise CannotError(f"no peers named; legal are {', '.join(NAMES)}")
+        raise CannotError(f"no peers named; legal are {', '.join(LEGAL)}")
     return list(dict.fromkeys(names))
 
 
-def ours(library: Path) -> Peer:
+def ours(library: Path, name: str = OURS) -> Peer:
     facts = dict(info.library_facts(library))
-    return Peer(OURS, facts["build"], f"this tree, build id {facts['build id']}", str(library))
+    return Peer(name, facts["build"], f"this tree, build id {facts['build id']}", str(library))
 
 
 def _record() -> dict[str, Peer]:
@@ -122,4 +128,3 @@ def prove(peer: Peer) -> str:
     if done.returncode != 0:
         return f"/bin/cat ends with {done.returncode}: {done.stderr.strip()[-200:]}"
     return "" if os.path.realpath(peer.library) in done.stdout else "the loader does not map it"
-

@@ -121,6 +121,7 @@ class Crate:
                 return Peer(name, "", source, missing=f"cargo: {reason}")
         target = kept / "target"
         build = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", str(target)]
+        # By itself: of packages that are built together each crate gets the features that any of them wants.
         succeeded, text = _run([*build, "--package", f"peer-{self.directory}"])
         if not succeeded:
             return Peer(name, "", source, missing=text)

@@ -8,21 +8,40 @@ from pathlib import Path
 
 from hakmem_bench import attack_section, attacks
 from hakmem_bench.attacks import AT_EXIT, AT_FREE, AT_ONCE, CHECKED, HANGS, LATER, MISSED, NO_EFFECT, REPORTED, Attacked
-from hakmem_bench.model import OURS, Peer
+from hakmem_bench.model import HARDENED, OURS, Peer
 
 
 def _result() -> Attacked:
     peers = [
         Peer(OURS, "1", "here", "lib.so"),
         Peer(CHECKED, "1", "here", "lib.so"),
+        Peer(HARDENED, "1", "here", "hardened.so"),
         Peer("weak", "2", "there"),
         Peer("strong|er", "3", "there"),
         Peer("gone", "", "", missing="not to be had"),
     ]
     outcomes = {
-        "double-free 40 immediate": {OURS: [AT_ONCE] * 3, CHECKED: [AT_ONCE] * 3, "weak": [MISSED] * 3, "strong|er": [AT_ONCE] * 3},
-        "double-free 40 delayed": {OURS: [MISSED] * 3, CHECKED: [AT_ONCE] * 3, "weak": [MISSED] * 3, "strong|er": [AT_FREE, LATER, AT_FREE]},
-        "leak 40 lost": {OURS: [NO_EFFECT] * 3, CHECKED: [MISSED] * 3, "weak": [AT_EXIT, HANGS, AT_EXIT], "strong|er": [REPORTED] * 3},
+        "double-free 40 immediate": {
+            OURS: [AT_ONCE] * 3,
+            CHECKED: [AT_ONCE] * 3,
+            HARDENED: [AT_ONCE] * 3,
+            "weak": [MISSED] * 3,
+            "strong|er": [AT_ONCE] * 3,
+        },
+        "double-free 40 delayed": {
+            OURS: [MISSED] * 3,
+            CHECKED: [AT_ONCE] * 3,
+            HARDENED: [AT_ONCE, MISSED, AT_ONCE],
+            "weak": [MISSED] * 3,
+            "strong|er": [AT_FREE, LATER, AT_FREE],
+        },
+        "leak 40 lost": {
+            OURS: [NO_EFFECT] * 3,
+            CHECKED: [MISSED] * 3,
+            HARDENED: [MISSED] * 3,
+            "weak": [AT_EXIT, HANGS, AT_EXIT],
+            "strong|er": [REPORTED] * 3,
+        },
     }
     return Attacked({"date": "today", "libc": "glibc"}, peers, outcomes)
 
@@ -59,8 +78,19 @@ class Section(unittest.TestCase):
 
     def test_it_counts_each_bug_and_names_what_is_missed(self) -> None:
         text = attack_section.section(_result())
-        self.assertIn("| double-free | 2 | 1 | **2** | **2** | 0 |", text)
+        self.assertIn("| double-free | 2 | 1 | 1 | **2** | **2** | 0 |", text)
+        self.assertIn("hakmem, hardened misses: `double-free 40 delayed`, `leak 40 lost`.", text)
         self.assertIn("hakmem, check mode misses: `leak 40 lost`.", text)
+        self.assertNotIn("weak misses", text)
+
+    def test_hakmem_stands_first_then_who_stops_most(self) -> None:
+        names = [peer.name for peer in attacks.allocators(_result())]
+        self.assertEqual(names, [OURS, HARDENED, CHECKED, "strong|er", "weak"])
+
+    def test_of_a_result_without_the_hardened_library_nothing_is_said_of_it(self) -> None:
+        result = _result()
+        result.peers = [peer for peer in result.peers if peer.name != HARDENED]
+        self.assertNotIn(HARDENED, attack_section.section(result))
 
     def test_it_takes_its_place_in_the_document(self) -> None:
         document = f"before\n{attack_section.BEGIN}old\n{attack_section.END}after\n"

@@ -14,8 +14,9 @@ from unittest import mock
 from rich.console import Console
 
 from hakmem_bench import __main__ as command
-from hakmem_bench import lab, peers, suite
-from hakmem_bench.model import Peer, Result, Test, read
+from hakmem_bench import cost_section, lab, peers, suite
+from hakmem_bench.attacks import OWN, Attacked
+from hakmem_bench.model import HARDENED, OURS, Peer, Result, Test, read
 
 
 class BadInput(unittest.TestCase):
@@ -82,6 +83,76 @@ class Docs(unittest.TestCase):
         for page, linked in (("benchmarks", "memory.md"), ("memory", "benchmarks.md")):
             self.assertIn(f"({linked})", written[f"{page}.md"])
             self.assertIn(f"({page}.svg)", written[f"{page}.md"])
+
+    def test_of_safety_only_its_part_is_written(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            root = Path(directory)
+            (root / "docs").mkdir()
+            safety = root / "docs" / "safety.md"
+            safety.write_text("".join(f"{part.begin}old\n{part.end}" for part in cost_section.PARTS))
+            both = [Peer(name, "1", "here") for name in (OURS, HARDENED)]
+            Result({"date": "today"}, both).write(root / "result.json")
+            with mock.patch.object(command, "ROOT", root), mock.patch.object(command, "_SAFETY", safety):
+                self.assertEqual(command.main(["docs", str(root / "result.json")]), 0)
+            self.assertEqual([path.name for path in (root / "docs").iterdir()], ["safety.md"])
+            self.assertEqual(safety.read_text().count("old\n"), 1)
+            self.assertIn("date: today", safety.read_text())
+
+
+class Safety(unittest.TestCase):
+    """Who runs what, with nothing built and nothing run."""
+
+    def setUp(self) -> None:
+        for patch in (
+            mock.patch.object(lab.build, "ensure_library", lambda library=lab.build.LIBRARY: library),
+            mock.patch.object(lab.build, "build_benchmarks"),
+            mock.patch.object(lab.peers, "ours", lambda library, name=OURS: Peer(name, "1", "here", str(library))),
+            mock.patch.object(lab, "get_peers", lambda names, console: [Peer(name, "1", "there") for name in names]),
+            mock.patch.object(lab.provenance, "facts", return_value={}),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def measured(self, words: str) -> tuple[list[str], list[Peer]]:
+        """The tests and the peers that a command measures."""
+        with mock.patch.object(lab, "measure", return_value=Result({}, [])) as measure:
+            self.assertEqual(command.main(words.split()), 0)
+        tests, measured, *_ = measure.call_args.args
+        return [test.name for test in tests], list(measured)
+
+    def test_the_hardened_library_is_measured_with_real_programs(self) -> None:
+        tests, measured = self.measured("hardened")
+        self.assertEqual(tests, [test.name for test in suite.TESTS if test.group == "programs"])
+        self.assertEqual([peer.name for peer in measured], [OURS, HARDENED, "scudo", *peers.SECURE])
+        libraries = [Path(peer.library).name for peer in measured[:2]]
+        self.assertEqual(libraries, ["libhakmem.so", "libhakmem-hardened.so"])
+
+    def test_or_with_those_named(self) -> None:
+        self.assertEqual(self.measured("hardened --tests larson-1")[0], ["larson-1"])
+
+    def test_a_plain_run_has_none_of_those_that_give_up_speed(self) -> None:
+        for words in ("--tests larson-1", "--quick"):
+            names = {peer.name for peer in self.measured(words)[1]}
+            self.assertFalse(names & {HARDENED, *peers.SECURE}, words)
+        names = {peer.name for peer in self.measured("--peers snmalloc-check --tests larson-1")[1]}
+        self.assertEqual(names, {OURS, "snmalloc-check"})
+
+    def attacked(self, words: str) -> list[Peer]:
+        with tempfile.TemporaryDirectory() as directory:
+            output = Path(directory) / "result.json"
+            attacking = mock.patch.object(lab.attacks, "attack_all", return_value=Attacked({}, []))
+            with attacking as attack_all, contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(command.main([*words.split(), "--output", str(output)]), 0)
+        return list(attack_all.call_args.args[0])
+
+    def test_all_are_attacked(self) -> None:
+        measured = self.attacked("attacks")
+        self.assertEqual([peer.name for peer in measured], [*OWN, *peers.LEGAL[1:]])
+        self.assertIn("hardened", Path(measured[1].library).name)
+        self.assertEqual(measured[2].environment, {"HAKMEM_CHECK": "1"})
+
+    def test_or_hakmem_and_those_named(self) -> None:
+        self.assertEqual([peer.name for peer in self.attacked("attacks --peers glibc")], [*OWN, "glibc"])
 
 
 class SmallRun(unittest.TestCase):

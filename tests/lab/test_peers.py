@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from hakmem_bench import peers
+from hakmem_bench import peers, sources
 from hakmem_bench.model import CannotError, Peer
 
 
@@ -15,6 +15,13 @@ class Choice(unittest.TestCase):
     def test_all_without_a_choice(self) -> None:
         self.assertEqual(peers.choose(None), list(peers.NAMES))
         self.assertEqual(peers.NAMES[0], "hakmem")
+
+    def test_those_that_give_up_speed_are_there_by_name_only(self) -> None:
+        self.assertEqual(set(peers.NAMES) | set(peers.SECURE), set(peers.LEGAL))
+        for few in (peers.NAMES, peers.QUICK):
+            self.assertFalse(set(few) & set(peers.SECURE))
+        self.assertEqual(peers.choose("hardened-malloc"), ["hardened-malloc"])
+        self.assertEqual(peers.choose(None, peers.LEGAL), list(peers.LEGAL))
 
     def test_in_the_order_given_once_each(self) -> None:
         self.assertEqual(peers.choose("snmalloc, glibc,snmalloc"), ["snmalloc", "glibc"])
@@ -84,6 +91,41 @@ class Fetching(unittest.TestCase):
     def test_one_that_crashes_is_missing(self) -> None:
         with mock.patch.object(peers.subprocess, "run", return_value=mock.Mock(returncode=-11, stderr="")):
             self.assertEqual(peers.prove(Peer("one", "1", "", "/x")), "/bin/cat ends with -11: ")
+
+
+class Crates(unittest.TestCase):
+    def test_each_has_a_package_and_a_locked_version(self) -> None:
+        workspace = (sources.CRATES / "Cargo.toml").read_text()
+        lock = (sources.CRATES / "Cargo.lock").read_text()
+        crates = {name: source for name, source in peers._SOURCES.items() if isinstance(source, sources.Crate)}
+        self.assertLessEqual(set(peers.SECURE), set(crates))
+        for name, source in crates.items():
+            with self.subTest(name):
+                manifest = (sources.CRATES / source.directory / "Cargo.toml").read_text()
+                self.assertIn(f'name = "peer-{source.directory}"\n', manifest)
+                self.assertRegex(manifest, rf"(?m)^{source.crate} = ")
+                self.assertIn(f'"{source.directory}"', workspace)
+                self.assertIn(f'name = "peer-{source.directory}"\n', lock)
+                self.assertRegex(source._locked_version(), r"\A\d+\.\d+")
+
+    def test_each_is_built_by_itself(self) -> None:
+        """Cargo gives a crate the features that any of the packages built together wants."""
+        commands: list[list[str]] = []
+
+        def run(command: list[str]) -> tuple[bool, str]:
+            commands.append(command)
+            return True, ""
+
+        with (
+            mock.patch.object(sources, "_run", run),
+            mock.patch.object(sources.shutil, "which", return_value="/bin/cargo"),
+        ):
+            peer = sources.Crate("mimalloc-secure", "libmimalloc-sys").fetch("name", Path("/kept"))
+        self.assertEqual(peer.library, "/kept/target/release/libpeer_mimalloc_secure.so")
+        (command,) = commands
+        self.assertEqual([word for word in command if word.startswith("peer-")], ["peer-mimalloc-secure"])
+        self.assertEqual(command[command.index("--package") + 1], "peer-mimalloc-secure")
+        self.assertNotIn("--workspace", command)
 
 
 if __name__ == "__main__":

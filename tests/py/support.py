@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = ROOT / "build" / "release"
 LIBRARY = RELEASE / "libhakmem.so"
+HARDENED = RELEASE / "libhakmem-hardened.so"
 LAUNCHER = ROOT / "hakmem"
 
 

@@ -129,3 +129,20 @@ macro_rules! export {
         }
     };
 }
+
+/// Exports C++'s `operator delete` with a size, for allocators that compare it with the block's. For no bytes, the
+/// language's library has asked for one.
+#[macro_export]
+macro_rules! export_sized_delete {
+    ($free_sized:path) => {
+        #[no_mangle]
+        pub unsafe extern "C" fn _ZdlPvm(block: *mut c_void, size: usize) {
+            $free_sized(block, size.max(1))
+        }
+
+        #[no_mangle]
+        pub unsafe extern "C" fn _ZdaPvm(block: *mut c_void, size: usize) {
+            $free_sized(block, size.max(1))
+        }
+    };
+}

@@ -36,7 +36,7 @@ def _features(control: str) -> list[set[int]]:
 
 
 def choose(inputs: list[tuple[Path, int, set[int]]]) -> list[Path]:
-    """The paths of inputs, each given with its bytes and features: always the one that adds most; of equals the shorter."""
+    """Of inputs, each given by path, bytes and features: always the one that adds most; of equals the shorter."""
     chosen: list[Path] = []
     reached: set[int] = set()
     room = BYTES_MOST

@@ -58,7 +58,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     fuzz_parser = commands.add_parser("fuzz", help="look for inputs that fail", allow_abbrev=False)
     fuzz_parser.add_argument("names", nargs="*", metavar="NAME", help="which fuzzers (default: all)")
     fuzz_parser.add_argument("--minutes", type=_minutes, default=1.0, metavar="N", help="of each (default: 1)")
-    fuzz_parser.add_argument("--seed", type=int, default=0, metavar="N", help="of their choices (default: another each time)")
+    fuzz_parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of what is tried (default: another each time)"
+    )
     fuzz_parser.add_argument("--keep", action="store_true", help="keep what was reached in the corpora")
     fuzz_parser.set_defaults(call=lambda a: fuzz.fuzz(a.names, a.minutes, a.seed, keep=a.keep))
 

@@ -1,7 +1,7 @@
 /*
  * observe/cfi.h: a function's entry as a compiler would write it, its instructions made from the input and carried out by a
- * model beside; or any bytes in their place, which must lead nowhere else. The tables lie in memory of just their size, so that
- * a sanitizer sees who reads beyond.
+ * model beside; or any bytes in their place, which must lead nowhere else. The tables lie in memory of just their size, so
+ * that a sanitizer sees who reads beyond.
  */
 #include "observe/cfi.h"
 
@@ -197,7 +197,8 @@ static void begin_tables(struct out *out, const struct out *common)
     enum { HEADER = 4 + 4 + 4 + 8, CODE_AT = -(2 * CODE_BYTES) };
     const uint8_t letters[] = {'z', 'R', 0};
     size_t common_bytes = 4 + 1 + sizeof letters + 1 + 1 + 1 + 1 + 1 + common->length;
-    put(out, 1 | 0x1b << 8 | 0x03 << 16 | (uint64_t)0x3b << 24, 4); /* version, how pointers, counts and the table are written */
+    put(out, 1, 1);           /* version */
+    put(out, 0x3b031b, 3);    /* how pointers, counts and the table are written */
     put(out, HEADER, 4);
     put(out, 1, 4);
     put(out, (uint32_t)CODE_AT, 4);

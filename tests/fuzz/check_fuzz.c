@@ -44,7 +44,8 @@ static void misuse(struct blocks *blocks, struct shadow **held, struct input *in
     (void)blocks;
     CHECK((block != NULL) == (shadow->block != NULL));
     if (block == NULL) {
-        CHECK(hak_check() >= run_counts().blocks);
+        if (input_byte(input) % 32 == 0) /* all in quarantine are looked at, which takes long */
+            CHECK(hak_check() >= run_counts().blocks);
         return;
     }
     char *start = (char *)shadow->block;

@@ -1,5 +1,5 @@
-/* large/large.h: large blocks that are made, resized and freed, against a model of where they lie and what they hold; pages may
- * not be moved, time passes, and the BigCache keeps its budget. */
+/* large/large.h: large blocks that are made, resized and freed, against a model of where they lie and what they hold; the
+ * system may refuse to move pages, time passes, and the BigCache keeps its budget. */
 #include "large/large.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ enum { BLOCKS = 24, ALIGN_SHIFT_MOST = 23, PAGE = 4096, MS_MOST = 5000 };
 static struct block {
     char *at; /* NULL: none */
     size_t bytes;
-    uint64_t mark;
+    uint64_t mark; /* its lowest byte is not 0 */
 } blocks[BLOCKS];
 
 static uint64_t marks;
@@ -26,7 +26,8 @@ static uint64_t now_ms = 1;
 /* A word at the start of each 4 KiB, which is its offset and the mark. Below `from` all that fit are there. */
 static void write_words(const struct block *block, size_t from)
 {
-    for (size_t offset = align_up(from - min_size(from, sizeof(uint64_t) - 1), PAGE); offset + sizeof(uint64_t) <= block->bytes; offset += PAGE)
+    size_t first = align_up(from - min_size(from, sizeof(uint64_t) - 1), PAGE);
+    for (size_t offset = first; offset + sizeof(uint64_t) <= block->bytes; offset += PAGE)
         memcpy(block->at + offset, &(uint64_t){block->mark + offset}, sizeof(uint64_t));
 }
 
@@ -62,7 +63,7 @@ static void make(struct block *block, struct input *input)
     size_t align = (size_t)1 << (input_byte(input) % 4 == 0 ? input_below(input, ALIGN_SHIFT_MOST) : 0);
     bool zero = false;
     block->bytes = read_bytes(input);
-    block->mark = ++marks << 32;
+    block->mark = ++marks << 32 | 1;
     block->at = large_alloc(block->bytes, align, &zero);
     CHECK(block->at != NULL && (uintptr_t)block->at % max_size(align, UNIT_SIZE) == 0);
     struct large *record = large_find(block->at);

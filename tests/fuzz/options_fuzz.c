@@ -2,6 +2,7 @@
  * values that are not legal change nothing. */
 #include "config/options.h"
 
+#include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 enum { ENTRIES = 6, TEXT_MOST = 300, PATH_BYTES_MOST = 4096, LINE_MOST = 512 };
 
 #define BYTES "([0-9]+)([KMGT]?)"
+#define PURGE_ONE "(delay=[0-9]+|thread=(on|off)|huge=(auto|on|off))"
+#define CHECKS_ONE "(free|redzone|poison|quarantine|leaks|stacks)"
 #define TIB ((size_t)1 << 40)
 
 /* ---- What is legal. */
@@ -28,12 +31,10 @@ static struct {
 } options[NAMES] = {
     [MODE] = {.name = "HAKMEM_MODE=", .grammar = "^(minimal|fast|balanced)$"},
     [LIMIT] = {.name = "HAKMEM_LIMIT=", .grammar = "^" BYTES "(:" BYTES ")?$"},
-    [PURGE] = {.name = "HAKMEM_PURGE=",
-               .grammar = "^(delay=[0-9]+|thread=(on|off)|huge=(auto|on|off))(,(delay=[0-9]+|thread=(on|off)|huge=(auto|on|off)))*$"},
+    [PURGE] = {.name = "HAKMEM_PURGE=", .grammar = "^" PURGE_ONE "(," PURGE_ONE ")*$"},
     [GUARD] = {.name = "HAKMEM_GUARD=", .grammar = "^" BYTES "(:([0-9]+))?$"},
     [CRASH] = {.name = "HAKMEM_CRASH=", .grammar = "^[01]$"},
-    [CHECKS] = {.name = "HAKMEM_CHECK=",
-                .grammar = "^([01]|(free|redzone|poison|quarantine|leaks|stacks)(,(free|redzone|poison|quarantine|leaks|stacks))*)$"},
+    [CHECKS] = {.name = "HAKMEM_CHECK=", .grammar = "^([01]|" CHECKS_ONE "(," CHECKS_ONE ")*)$"},
     [TRACE] = {.name = "HAKMEM_TRACE=", .grammar = "^(ptr:(heap[+])?0x[0-9a-f]{1,16}|class:([0-9]+))(,/|$)"},
     [REPORT] = {.name = "HAKMEM_REPORT=", .grammar = "^/"},
 };
@@ -55,11 +56,13 @@ static size_t number_in(const char *text, const regmatch_t *group)
 static bool read_bytes(const char *text, const regmatch_t *group, size_t *out)
 {
     static const char suffixes[] = "KMGT";
+    errno = 0;
     size_t number = number_in(text, group);
+    bool fits = errno == 0;
     bool has_suffix = group[1].rm_eo > group[1].rm_so;
     unsigned shift = has_suffix ? 10 * (unsigned)(strchr(suffixes, text[group[1].rm_so]) - suffixes + 1) : 0;
     *out = number << shift;
-    return *out >> shift == number && (number != SIZE_MAX || strncmp(text + group->rm_so, "18446744073709551615", 20) == 0);
+    return fits && *out >> shift == number;
 }
 
 static bool is_limit(const char *text, const regmatch_t *group)

@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from hakmem_cli import corpus, fuzz, packages  # noqa: E402
 
-SECONDS_EACH = 2
+SECONDS_EACH = 1
 
 
 class Kept(unittest.TestCase):
@@ -39,9 +39,17 @@ class Choosing(unittest.TestCase):
 
     def test_takes_what_adds_most(self) -> None:
         path = corpus.directory("any")
-        features: dict[str, set[int]] = {"none": set(), "two": {1, 2}, "longer": {3, 4, 5}, "long": {3, 4, 5}, "one": {2}}
-        inputs = [(path / name, len(name), reached) for name, reached in features.items()]
-        self.assertEqual([one.name for one in corpus.choose(inputs)], ["long", "two"])
+        inputs = [
+            (path / name, size, features)
+            for name, size, features in (
+                ("none", 1, set[int]()),
+                ("two", 2, {1, 2}),
+                ("long", 9, {3, 4, 5}),
+                ("three", 3, {3, 4, 5}),
+                ("one", 1, {2}),
+            )
+        ]
+        self.assertEqual([one.name for one in corpus.choose(inputs)], ["three", "two"])
 
     def test_stops_at_the_bounds(self) -> None:
         path = corpus.directory("any")
@@ -52,7 +60,11 @@ class Choosing(unittest.TestCase):
 
 class Command(unittest.TestCase):
     def test_says_what_is_legal(self) -> None:
-        for words, legal in ((["nothing"], "api"), (["--minutes", "0"], "0.01 to 100000"), (["--frobnicate"], "--minutes")):
+        for words, legal in (
+            (["nothing"], "api"),
+            (["--minutes", "0"], "0.01 to 100000"),
+            (["--frobnicate"], "--minutes"),
+        ):
             done = run(sys.executable, LAUNCHER, "fuzz", *words)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertRegex(done.stderr, rf"\Ahakmem: .*{words[-1]}.*\n\Z")

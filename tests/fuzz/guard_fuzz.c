@@ -1,11 +1,9 @@
 /* check/guard.h: nearly every small block is guarded; where it lies, and what is known of it. */
-#include <unistd.h>
-
 #include "blocks.h"
 #include "check.h"
 #include "check/guard.h"
 #include "config/policy.h"
-#include "hakmem.h"
+#include "os/os.h"
 
 enum { SLOTS = 16 };
 
@@ -34,7 +32,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
     (void)count;
     (void)arguments;
-    page = (size_t)sysconf(_SC_PAGESIZE);
+    page = os_page_size();
     blocks_start();
     policy.guard_bytes = 1;
     policy.guard_slots = SLOTS;

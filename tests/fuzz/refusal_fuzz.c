@@ -1,5 +1,5 @@
-/* include/hakmem.h, when the system refuses memory, now and then or for ever, and limits are set: NULL and ENOMEM are answers,
- * and nothing else suffers. */
+/* include/hakmem.h: the system refuses memory, now and then or for long, and limits are set: NULL and ENOMEM are answers, and
+ * nothing else suffers. */
 #include "blocks.h"
 #include "check.h"
 #include "fake_os.h"

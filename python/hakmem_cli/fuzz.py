@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import random
 import re
 import subprocess
 from dataclasses import dataclass
@@ -68,6 +69,12 @@ def _reason(output: str) -> str:
     return "no reason given"
 
 
+def _fails_alone(name: str, path: Path) -> bool:
+    command = [str(program(name)), f"-timeout={_HANGS_AFTER}", str(path)]
+    done = subprocess.run(command, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return done.returncode != 0
+
+
 def run(name: str, seconds: float, seed: int) -> Run:
     """Inputs that fail go into the corpus: they are tests from then on."""
     kept = corpus.directory(name)
@@ -101,9 +108,13 @@ def run(name: str, seconds: float, seed: int) -> Run:
         errors="replace",
         check=False,
     )
-    found = [(path, _reason(done.stderr)) for path in sorted(set(kept.iterdir()) - before)]
+    reason = _reason(done.stderr)
+    found = [
+        (path, reason if _fails_alone(name, path) else f"{reason} (only after others)")
+        for path in sorted(set(kept.iterdir()) - before)
+    ]
     if done.returncode != 0 and not found:
-        raise CannotError(f"{name}: {_reason(done.stderr)}; exit code {done.returncode}")
+        raise CannotError(f"{name}: {reason}; exit code {done.returncode}")
     return Run(
         name,
         (datetime.datetime.now() - started).total_seconds(),
@@ -165,8 +176,9 @@ def fuzz(wanted: list[str], minutes: float, seed: int, *, keep: bool) -> int:
     build.build_fuzzers()
     found = []
     for name in wanted or names():
-        done = run(name, minutes * 60, seed)
-        say(f"{name}: {done.executions} inputs in {done.seconds:.0f} s, {done.features} features")
+        chosen = seed or random.randrange(1, 1 << 31)
+        done = run(name, minutes * 60, chosen)
+        say(f"{name}: {done.executions} inputs in {done.seconds:.0f} s, {done.features} features, seed {chosen}")
         for path, reason in done.found:
             say(f"{name}: {path.relative_to(build.ROOT)}: {reason}")
         if minutes * 60 >= _SECONDS_TO_COUNT:

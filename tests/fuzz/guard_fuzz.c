@@ -3,6 +3,7 @@
 #include "check.h"
 #include "check/guard.h"
 #include "config/policy.h"
+#include "fake_os.h"
 #include "os/os.h"
 
 enum { SLOTS = 16 };
@@ -34,6 +35,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     (void)arguments;
     page = os_page_size();
     blocks_start();
+    fake_os_refuse(FAKE_RANDOM, 1, FAKE_EVERY); /* at which end of its page a block lies */
     policy.guard_bytes = 1;
     policy.guard_slots = SLOTS;
     guard_start();

@@ -7,7 +7,8 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hakmem)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set_target_properties(hakmem_static PROPERTIES EXPORT_NAME static)
-install(TARGETS hakmem hakmem_static EXPORT hakmem
+set_target_properties(hakmem_hardened PROPERTIES EXPORT_NAME hardened)
+install(TARGETS hakmem hakmem_hardened hakmem_static EXPORT hakmem
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

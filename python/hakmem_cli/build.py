@@ -20,11 +20,11 @@ from hakmem_cli.say import CannotError, say
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 LIBRARY = BUILD / "release" / "libhakmem.so"
+HARDENED = BUILD / "release" / "libhakmem-hardened.so"
 
 _SOURCES = ("src", "include", "cmake", "CMakeLists.txt", "CMakePresets.json")
-# Its time is that of the last successful build's start. The library's own will not do: it stays as it was when a
-# change of the sources changes nothing in it.
-_STAMP = BUILD / "release" / ".built"
+# The CMake target of each.
+_TARGETS = {LIBRARY: "hakmem", HARDENED: "hakmem_hardened"}
 
 # What is needed, the programs any of which will do, Debian's package.
 _TOOLS = (
@@ -57,8 +57,15 @@ def sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def is_current() -> bool:
-    return LIBRARY.exists() and _STAMP.exists() and _STAMP.stat().st_mtime >= _newest_source()
+def _stamp(library: Path) -> Path:
+    """Its time is that of the last successful build's start. The library's own will not do: it stays as it was when a
+    change of the sources changes nothing in it."""
+    return library.with_suffix(".built")
+
+
+def is_current(library: Path = LIBRARY) -> bool:
+    stamp = _stamp(library)
+    return library.exists() and stamp.exists() and stamp.stat().st_mtime >= _newest_source()
 
 
 def ensure_tools() -> None:
@@ -164,9 +171,10 @@ def _build(preset: str, *, tests: bool, targets: tuple[str, ...] = (), root: Pat
     if targets:
         command += ["--target", *targets]
     _run(command, f"building {what}", root)
-    if directory == LIBRARY.parent:
-        _STAMP.touch()
-        os.utime(_STAMP, (started, started))
+    for library, target in _TARGETS.items():
+        if directory == library.parent and (not targets or target in targets):
+            _stamp(library).touch()
+            os.utime(_stamp(library), (started, started))
 
 
 def build_tests(preset: str) -> None:
@@ -175,15 +183,16 @@ def build_tests(preset: str) -> None:
         _build(preset, tests=True)
 
 
-def ensure_library() -> Path:
-    """The path of an up-to-date release library."""
-    if not is_current():
+def ensure_library(library: Path = LIBRARY) -> Path:
+    """The path of an up-to-date release library: LIBRARY or HARDENED."""
+    if not is_current(library):
         ensure_tools()
         with _lock():
-            if not is_current():
-                say("building the release library" + ("" if LIBRARY.exists() else " (first run)"))
-                _build("release", tests=False, targets=("hakmem",))
-    return LIBRARY.resolve()
+            if not is_current(library):
+                what = "release" if library == LIBRARY else "hardened"
+                say(f"building the {what} library" + ("" if library.exists() else " (first run)"))
+                _build("release", tests=False, targets=(_TARGETS[library],))
+    return library.resolve()
 
 
 def build_benchmarks() -> None:

@@ -41,12 +41,13 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.set_defaults(call=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
-    usage = "hakmem run [--mode M] [--check] -- PROGRAM ARGS..."
+    usage = "hakmem run [--mode M] [--check] [--hardened] -- PROGRAM ARGS..."
     run_parser = commands.add_parser("run", help="run a program with hakmem", allow_abbrev=False, usage=usage)
     run_parser.add_argument("--mode", choices=MODES, help="policy to run with (default: balanced)")
     run_parser.add_argument("--check", action="store_true", help="look for memory bugs, and report them (slower)")
+    run_parser.add_argument("--hardened", action="store_true", help="with the library that stops attackers (slower)")
     run_parser.add_argument("program", nargs=argparse.REMAINDER, help="program and its arguments")
-    run_parser.set_defaults(call=lambda a: run.run(a.program, a.mode, check=a.check))
+    run_parser.set_defaults(call=lambda a: run.run(a.program, a.mode, check=a.check, hardened=a.hardened))
 
     test_parser = commands.add_parser("test", help="build and run the tests", allow_abbrev=False)
     which = test_parser.add_mutually_exclusive_group()

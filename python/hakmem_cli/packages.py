@@ -28,6 +28,8 @@ _PACKAGES = {
     "libjemalloc2": f"{_LIBRARIES}/libjemalloc.so.2",
     "libtcmalloc-minimal4": f"{_LIBRARIES}/libtcmalloc_minimal.so.4",
 }
+# Without these one test is skipped, and says so.
+_ANALYSERS = {"clang-tidy": "clang-tidy", "cppcheck": "cppcheck"}
 
 
 def _is_there(proof: str) -> bool:
@@ -49,7 +51,7 @@ def _install(missing: list[str]) -> None:
 
 def ensure(more: list[str]) -> None:
     """Of our own needs and of `more`, what is missing is installed."""
-    needed = {**_PACKAGES, **ports.PACKAGES}
+    needed = {**_PACKAGES, **ports.PACKAGES, **(_ANALYSERS if apt.may_install() else {})}
     missing = [package for package, proof in needed.items() if not _is_there(proof)]
     if shutil.which("dpkg-query") is not None:
         missing += [package for package in more if not apt.is_installed(package)]

@@ -24,7 +24,7 @@ def _original_environment() -> dict[str, str]:
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
-def _environment(mode: str | None, *, check: bool) -> dict[str, str]:
+def _environment(mode: str | None, *, check: bool, hardened: bool) -> dict[str, str]:
     """What the program is started with."""
     environment = _original_environment()
     if mode is not None:
@@ -36,7 +36,7 @@ def _environment(mode: str | None, *, check: bool) -> dict[str, str]:
         say(f"warning: HAKMEM_DISABLE={disable}: legal values are 0, 1; using 0")
     if disable == "1":
         return environment
-    library = str(build.ensure_library())
+    library = str(build.ensure_library(build.HARDENED if hardened else build.LIBRARY))
     if ":" in library or " " in library:
         raise CannotError(f"the loader cannot preload a path with a colon or a space: {library}")
     others = environment.get("LD_PRELOAD")
@@ -105,10 +105,10 @@ def _start(program: list[str], environment: dict[str, str]) -> int:
     return NOT_EXECUTABLE
 
 
-def run(words: list[str], mode: str | None, *, check: bool = False) -> int:
+def run(words: list[str], mode: str | None, *, check: bool = False, hardened: bool = False) -> int:
     """Without check mode it does not return if the program starts."""
     program = words[1:] if words[:1] == ["--"] else words
     if not program:
-        raise CannotError("run: no program given; use: hakmem run [--mode M] [--check] -- PROGRAM ARGS...")
-    environment = _environment(mode, check=check)
+        raise CannotError("run: no program given; use: hakmem run [--mode M] [--check] [--hardened] -- PROGRAM ARGS...")
+    environment = _environment(mode, check=check, hardened=hardened)
     return _watch(program, environment) if check else _start(program, environment)

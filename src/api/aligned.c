@@ -5,7 +5,16 @@
 #include <stdint.h>
 
 #include "api/hot.h"
+#include "heap/seal.h"
 #include "os/os.h"
+
+static FRAGILE void *of_class(unsigned class, size_t size)
+{
+    void *block = hot_malloc(seal_room(class));
+    if (HARDENED && arena_tag(block) >= TAG_KINDS)
+        seal_resize(block, class, size);
+    return block;
+}
 
 /* `alignment` is a power of two. */
 static FRAGILE void *allocate(size_t alignment, size_t size)
@@ -18,9 +27,9 @@ static FRAGILE void *allocate(size_t alignment, size_t size)
         if (keeper_now() != NULL)
             return door_malloc_kept(size, alignment, FAMILY_MALLOC);
     }
-    unsigned class = size_class_aligned(alignment, size);
+    unsigned class = size <= SEALED_MAX ? size_class_aligned(alignment, size + SEAL_BYTES) : SIZE_CLASSES;
     if (class < SIZE_CLASSES)
-        return hot_malloc(size_classes[class].size);
+        return of_class(class, size);
     bool zero;
     return door_malloc_large(size, alignment, &zero);
 }

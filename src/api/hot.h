@@ -20,9 +20,13 @@
 #include "heap/door.h"
 #include "heap/view.h"
 
+/* What the hardened library does around the two (hardened.c). */
+void *hardened_malloc(size_t size, void *(*door)(size_t));
+bool hardened_free(void *block, size_t size);
+
 /* Slots are read and written with relaxed atomics, because a thief may take what lies below the top; the bin
  * is the owner's alone. */
-ALWAYS_INLINE void *hot_malloc_or(size_t size, void *(*door)(size_t))
+ALWAYS_INLINE void *hot_pop(size_t size, void *(*door)(size_t))
 {
     if (UNLIKELY(size > SMALL_MAX))
         return door(size);
@@ -39,13 +43,18 @@ ALWAYS_INLINE void *hot_malloc_or(size_t size, void *(*door)(size_t))
     return block;
 }
 
+ALWAYS_INLINE void *hot_malloc_or(size_t size, void *(*door)(size_t))
+{
+    return HARDENED ? hardened_malloc(size, door) : hot_pop(size, door);
+}
+
 ALWAYS_INLINE void *hot_malloc(size_t size)
 {
     return hot_malloc_or(size, door_malloc);
 }
 
 /* False: nothing was done, the door must. */
-ALWAYS_INLINE bool hot_free_hits(void *block)
+ALWAYS_INLINE bool hot_push(void *block)
 {
     struct view *view = view_load();
     uintptr_t words = arena_words(block);
@@ -65,16 +74,22 @@ ALWAYS_INLINE bool hot_free_hits(void *block)
     return true;
 }
 
+/* The same; of the size, if it is known, the hardened library makes sure. */
+ALWAYS_INLINE bool hot_free_hits(void *block, size_t size)
+{
+    return HARDENED ? hardened_free(block, size) : hot_push(block);
+}
+
 ALWAYS_INLINE void hot_free(void *block)
 {
-    if (UNLIKELY(!hot_free_hits(block)))
+    if (UNLIKELY(!hot_free_hits(block, SIZE_UNKNOWN)))
         door_free(block);
 }
 
 /* For callers that know more of the block. */
 ALWAYS_INLINE void hot_free_as(void *block, enum family family, size_t size)
 {
-    if (UNLIKELY(!hot_free_hits(block)))
+    if (UNLIKELY(!hot_free_hits(block, size)))
         door_free_as(block, (struct freeing){.family = family, .size = size});
 }
 

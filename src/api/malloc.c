@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/hot.h"
+#include "heap/seal.h"
 #include "large/large.h"
 
 FRAGILE void *hak_malloc(size_t size)
@@ -38,6 +39,8 @@ FRAGILE void *hak_calloc(size_t count, size_t size)
     }
     bool zero = false;
     void *block = bytes <= SMALL_MAX ? hot_malloc(bytes) : door_malloc_large(bytes, 1, &zero);
+    if (HARDENED && arena_tag(block) >= TAG_KINDS)
+        zero = true;
     if (block != NULL && !zero)
         memset(block, 0, bytes);
     return block;
@@ -50,14 +53,29 @@ size_t hak_malloc_usable_size(const void *ptr)
 
 /* Would a fresh block for `size` be no smaller than this one? Then it may stay. Blocks that would waste half
  * of themselves move. */
-static bool fits_in_place(size_t usable, size_t size)
+static bool fits(size_t room, size_t size)
 {
-    return size <= usable && (size >= usable / 2 || usable <= 64);
+    return size <= room && (size >= room / 2 || room <= 64);
 }
 
-/* What grew once grows again: a block that moves gets room for a quarter more, which saves every other move. */
+static bool fits_in_place(void *p, size_t usable, size_t size)
+{
+    uintptr_t tag = HARDENED ? arena_tag(p) : TAG_NONE; /* only seals need to know */
+    if (tag < TAG_KINDS)
+        return fits(usable, size);
+    unsigned class = tag % SIZE_CLASSES;
+    if (!fits(seal_room(class), size))
+        return false;
+    seal_resize(p, class, size);
+    return true;
+}
+
+/* What grew once grows again: a block that moves gets room for a quarter more, which saves every other move. A hardened one
+ * ends where its user thinks it does. */
 static size_t size_to_grow_to(size_t usable, size_t size)
 {
+    if (HARDENED)
+        return size;
     size_t roomy = usable + usable / 4;
     return size > usable && size < roomy && roomy <= SMALL_MAX ? roomy : size;
 }
@@ -79,7 +97,7 @@ static FRAGILE void *move_to_new_block(void *ptr, size_t usable, size_t size)
         block = hot_malloc(size);
     }
     if (block == NULL) {
-        if (size > usable)
+        if (HARDENED || size > usable)
             return NULL;
         errno = saved; /* a block that could shrink still serves when there is no memory for a smaller one */
         return ptr;
@@ -116,7 +134,7 @@ FRAGILE void *hak_realloc(void *ptr, size_t size)
             if (resized != NULL)
                 return resized;
         }
-    } else if (fits_in_place(usable, size)) {
+    } else if (fits_in_place(ptr, usable, size)) {
         return ptr;
     }
     return move_to_new_block(ptr, usable, size);
@@ -149,5 +167,5 @@ size_t hak_purge(enum hak_purge_level level)
 
 size_t hak_prewarm(size_t size, size_t count)
 {
-    return door_prewarm(size, count);
+    return door_prewarm(size <= SEALED_MAX ? size + SEAL_BYTES : size, count);
 }

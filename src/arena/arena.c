@@ -114,7 +114,7 @@ static bool place_in_gap(void)
         return false;
     uint64_t random = os_random();
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
-        size_t offset = align_down(random % layouts[i].place_span, GIB);
+        size_t offset = align_down(random % layouts[i].place_span, SUPERSLAB_SIZE);
         if (try_place((char *)layouts[i].place_low + offset, layouts[i].range_most))
             return true;
     }

@@ -1,7 +1,10 @@
 /* What the compiler must be told: branch weights, inlining, and the few places where an instrumented
- * build differs. HAK_DEBUG is 0 or 1, set by the build. */
+ * build differs. HAK_DEBUG and HAK_HARDENED are 0 or 1, set by the build. */
 #ifndef HAK_BASE_COMPILER_H
 #define HAK_BASE_COMPILER_H
+
+/* Is this the hardened library? Of the same sources; its own are heap/seal.c, heap/delay.c and api/hardened.c. */
+enum { HARDENED = HAK_HARDENED };
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)

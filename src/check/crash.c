@@ -70,7 +70,6 @@ static void write_rest(void)
 
 static void write_signal(unsigned which, const siginfo_t *info, const void *context)
 {
-    char where[160];
     uintptr_t address = (uintptr_t)info->si_addr;
     bool sent = info->si_code <= 0; /* by kill, raise and the like: there is no address */
     if (signals[which].has_address && !sent && policy.checks != 0 && checked_report_fault(address, context))
@@ -78,6 +77,7 @@ static void write_signal(unsigned which, const siginfo_t *info, const void *cont
     if (!signals[which].has_address || sent) {
         note("hakmem: crash: %s, thread %d", signals[which].name, os_thread_id());
     } else {
+        char where[160];
         nearest_describe(address, where, sizeof where);
         note("hakmem: crash: %s at %p, thread %d: the address is %s", signals[which].name, info->si_addr, os_thread_id(), where);
     }

@@ -180,12 +180,12 @@ static const char *changed_slack(const struct guard_slot *slot)
 
 static struct guard_slot *slot_at(const void *p)
 {
-    struct guard_place place;
-    if (!guard_find((uintptr_t)p, &place))
+    struct guard_place here;
+    if (!guard_find((uintptr_t)p, &here))
         return NULL;
-    if (!place.inside || place.slot->block != p)
-        guard_report_pointer(GUARD_BAD_POINTER, (uintptr_t)p, place);
-    return (struct guard_slot *)(uintptr_t)place.slot;
+    if (!here.inside || here.slot->block != p)
+        guard_report_pointer(GUARD_BAD_POINTER, (uintptr_t)p, here);
+    return (struct guard_slot *)(uintptr_t)here.slot;
 }
 
 static bool free_guarded(void *p)

@@ -55,11 +55,13 @@ void stack_write(const uintptr_t *calls, size_t count)
 void stack_write_from(const struct os_frame *from)
 {
     uintptr_t calls[CALLS_MOST];
-    stack_write(calls, unwind(from, UNWIND_BROKEN, calls, CALLS_MOST));
+    size_t count = unwind(from, UNWIND_BROKEN, calls, CALLS_MOST);
+    stack_write(calls, count);
 }
 
 void stack_write_whole(const struct os_frame *from)
 {
     uintptr_t calls[CALLS_MOST];
-    write_calls(calls, 0, unwind(from, UNWIND_BROKEN, calls, CALLS_MOST));
+    size_t count = unwind(from, UNWIND_BROKEN, calls, CALLS_MOST);
+    write_calls(calls, 0, count);
 }

@@ -20,6 +20,7 @@
 #include "heap/relief.h"
 #include "heap/report.h"
 #include "heap/route.h"
+#include "heap/seal.h"
 #include "heap/shelf.h"
 #include "heap/sleeper.h"
 #include "heap/start.h"
@@ -111,16 +112,16 @@ static void *from_orphan(size_t size)
 }
 
 /* Of a keeper, in the door all the same. What fits into a class was charged by the caller, if it had a heap. */
-static NOINLINE void *from_keeper(const struct keeper *keeper, const struct request *request, const struct os_frame *from)
+static NOINLINE void *from_keeper(const struct keeper *keeper, const struct request *request, struct os_frame from)
 {
     bool charged = request->size <= SMALL_MAX && request->align == 1 && !view_is(VIEW_UNBORN);
     struct heap *heap = enter_own();
     void *block = NULL;
     if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
-        block = keeper->allocate(request, from);
+        block = keeper->allocate(request, &from);
         if (block == NULL && request->size <= PTRDIFF_MAX && limit_is_short_of(request->size)) {
             (void)relief_give_back(heap);
-            block = keeper->allocate(request, from);
+            block = keeper->allocate(request, &from);
         }
     }
     if (heap != NULL) {
@@ -131,13 +132,13 @@ static NOINLINE void *from_keeper(const struct keeper *keeper, const struct requ
     }
     if (block == NULL)
         errno = ENOMEM;
+    /* cppcheck-suppress returnDanglingLifetime ; a block of the keeper's, not the frame that it was told */
     return block;
 }
 
 void *door_malloc_kept(size_t size, size_t align, enum family family)
 {
-    struct os_frame here = os_frame_here();
-    return from_keeper(keeper_now(), &(struct request){size, align, family}, &here);
+    return from_keeper(keeper_now(), &(struct request){size, align, family}, os_frame_here());
 }
 
 static COLD void *small_without_heap(size_t size)
@@ -152,10 +153,8 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 {
     bool zero;
     const struct keeper *keeper = keeper_now();
-    if (UNLIKELY(keeper != NULL)) {
-        struct os_frame here = os_frame_here();
-        return from_keeper(keeper, &(struct request){size, 1, family}, &here);
-    }
+    if (UNLIKELY(keeper != NULL))
+        return from_keeper(keeper, &(struct request){size, 1, family}, os_frame_here());
     if (UNLIKELY(size > SMALL_MAX))
         return door_malloc_large(size, 1, &zero);
     bool unborn = view_is(VIEW_UNBORN);
@@ -243,32 +242,32 @@ void *door_resize_large(struct large *block, size_t size)
 }
 
 /* Whoever keeps blocks is told where the program has called the library. */
-ALWAYS_INLINE void free_as(void *p, struct freeing *how)
+ALWAYS_INLINE void free_as(void *p, struct freeing how)
 {
     struct os_frame here;
     if (p == NULL)
         return;
     if (UNLIKELY(keeper_now() != NULL)) {
         here = os_frame_here();
-        how->from = &here;
+        how.from = &here;
     }
     struct heap *heap = enter_own();
     if (UNLIKELY(heap == NULL)) {
-        route_without_heap(p, how);
+        route_without_heap(p, &how);
         return;
     }
-    route_free(heap, p, how);
+    route_free(heap, p, &how);
     entry_leave(heap);
 }
 
 NOINLINE void door_free(void *p)
 {
-    free_as(p, &(struct freeing){.family = FAMILY_MALLOC, .size = SIZE_UNKNOWN});
+    free_as(p, (struct freeing){.family = FAMILY_MALLOC, .size = SIZE_UNKNOWN});
 }
 
 NOINLINE void door_free_as(void *p, struct freeing how)
 {
-    free_as(p, &how);
+    free_as(p, how);
 }
 
 static COLD size_t size_of_other(const void *p)
@@ -290,7 +289,7 @@ size_t door_usable_size(const void *p)
     if (heap != NULL && class < SIZE_CLASSES && magazine_is_top(heap, (unsigned)class, p))
         report_pointer(FAULT_USE_AFTER_FREE, p);
     if (tag >= TAG_KINDS && slab_holds(arena_span(p), p))
-        return size_classes[tag % SIZE_CLASSES].size;
+        return HARDENED ? seal_size(p, tag % SIZE_CLASSES, FAULT_USE_AFTER_FREE) : size_classes[tag % SIZE_CLASSES].size;
     const struct large *block = large_find(p);
     return block != NULL ? block->bytes : size_of_other(p);
 }

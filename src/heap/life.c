@@ -2,6 +2,7 @@
 
 #include "arena/meta.h"
 #include "base/atomic.h"
+#include "heap/delay.h"
 #include "heap/freeze.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
@@ -67,6 +68,8 @@ static struct heap *create(void)
     struct heap *heap = meta_alloc_aligned(sizeof *heap, HEAP_ALIGN);
     if (heap == NULL)
         return NULL;
+    if (HARDENED)
+        heap->delay = meta_alloc(sizeof *heap->delay);
     view_close(&heap->view);
     heap->view.heap = heap;
     heap->view.kind = VIEW_HEAP;
@@ -102,6 +105,8 @@ void life_empty(struct heap *heap)
 {
     mail_collect(heap, false);
     magazine_flush_all(heap);
+    if (HARDENED)
+        delay_empty(heap);
     mail_post_all(heap);
     shelf_release_empty(heap);
     stock_trim(heap);

@@ -6,6 +6,7 @@
 #include "arena/meta.h"
 #include "base/fail.h"
 #include "config/policy.h"
+#include "heap/delay.h"
 #include "heap/interrupt.h"
 #include "heap/mail.h"
 #include "heap/report.h"
@@ -136,6 +137,8 @@ static void **fill(struct heap *heap, unsigned class, size_t want)
     size_t got = shelf_take(heap, class, slots + want, (unsigned)want);
     if (got < want)
         memmove(slots + 1, slots + 1 + want - got, got * sizeof(void *));
+    if (HARDENED)
+        delay_shuffle(heap, slots + 1, (unsigned)got);
     return slots + got;
 }
 
@@ -150,7 +153,7 @@ void *magazine_pop(struct heap *heap, unsigned class)
         mail_collect(heap, true);
     void **top = hold_magazine(heap, class);
     if (top == heap->shelf[class].slots) {
-        top = adapt(heap, class, top, EVENT_REFILL);
+        (void)adapt(heap, class, top, EVENT_REFILL);
         top = fill(heap, class, divide_up(heap->shelf[class].capacity, 2));
     }
     void *block = top > heap->shelf[class].slots ? *top-- : NULL;

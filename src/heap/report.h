@@ -10,8 +10,11 @@
 #define FAULT_DOUBLE_FREE "double free"
 #define FAULT_INVALID_FREE "invalid free"
 #define FAULT_WRONG_SIZE "free by too large a size"
+#define FAULT_OTHER_SIZE "free by another size"
 #define FAULT_INVALID_POINTER "invalid pointer"
 #define FAULT_USE_AFTER_FREE "use after free"
+#define FAULT_WRITE_AFTER_FREE "write after free"
+#define FAULT_OVERFLOW "overflow"
 
 /* Ends the process. What the tag map knows of `p`, any value, is added. */
 _Noreturn COLD void report_pointer(const char *fault, const void *p);

@@ -53,6 +53,8 @@ static void free_large(struct heap *heap, void *p)
         report_pointer(FAULT_INVALID_FREE, p);
     case LARGE_DOUBLE_FREE:
         report_pointer(FAULT_DOUBLE_FREE, p);
+    case LARGE_OVERRUN:
+        report_pointer(FAULT_OVERFLOW, p);
     }
     if (heap != NULL) {
         heap->freed += bytes;
@@ -99,6 +101,8 @@ static COLD void verify_size(uintptr_t tag, const void *p, size_t size)
         usable = block->bytes;
     if (size > usable)
         report_pointer(FAULT_WRONG_SIZE, p);
+    if (HARDENED && block != NULL && size != usable)
+        report_pointer(FAULT_OTHER_SIZE, p);
 }
 
 void route_free(struct heap *heap, void *p, const struct freeing *how)

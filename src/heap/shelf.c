@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fail.h"
+#include "heap/fence.h"
 #include "heap/life.h"
 #include "heap/report.h"
 #include "heap/stock.h"
@@ -47,19 +48,29 @@ static void purge_at_record(struct heap *heap)
         (void)shelf_purge_all(heap);
 }
 
+static void give_units(struct heap *heap, void *base, unsigned class, uint32_t fence)
+{
+    if (HARDENED)
+        fence_give(heap, base, class, fence);
+    else
+        stock_give(heap, base, size_classes[class].units);
+}
+
 static struct slab *make(struct heap *heap, unsigned class)
 {
     unsigned units = size_classes[class].units;
+    uint32_t fence = 0;
     if (UNLIKELY(heap->units > heap->record + RECORD_LEAST))
         purge_at_record(heap);
-    void *base = stock_take(heap, units);
+    void *base = HARDENED ? fence_take(heap, class, &fence) : stock_take(heap, units);
     if (base == NULL)
         return NULL;
     struct slab *slab = slab_make(class, base);
     if (slab == NULL) {
-        stock_give(heap, base, units);
+        give_units(heap, base, class, fence);
         return NULL;
     }
+    slab->fence = fence;
     arena_assign(base, units, (uintptr_t)heap | class, slab);
     return slab;
 }
@@ -81,7 +92,7 @@ static void release(struct heap *heap, struct slab *slab)
 {
     forget_holes(heap, slab);
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
-    stock_give(heap, slab->base, slab->units);
+    give_units(heap, slab->base, slab->class, slab->fence);
     slab_discard(slab);
 }
 

@@ -11,6 +11,7 @@
 #include "heap/keeper.h"
 #include "heap/life.h"
 #include "heap/purger.h"
+#include "heap/seal.h"
 #include "heap/view.h"
 
 struct lock init_lock = LOCK_INITIALIZER(LOCK_INIT);
@@ -32,6 +33,8 @@ static void thread_exit(void *value)
 static bool start(void)
 {
     size_class_init();
+    if (HARDENED)
+        seal_start();
     if (!arena_init())
         return false;
     have_key = pthread_key_create(&exit_key, thread_exit) == 0;

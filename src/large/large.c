@@ -7,6 +7,7 @@
 #include "base/shard.h"
 #include "config/policy.h"
 #include "large/bigcache.h"
+#include "large/fenced.h"
 #include "os/os.h"
 #include "span/limit.h"
 #include "span/span.h"
@@ -41,15 +42,17 @@ static void count_live(size_t blocks, size_t bytes)
     add_relaxed(&own->bytes, bytes);
 }
 
+/* A hardened block has a page behind it. */
 static size_t units_for(size_t size)
 {
-    return align_up(divide_up(max_size(size, 1), UNIT_SIZE), units_per_page());
+    size_t fence = HARDENED ? os_page_size() : 0;
+    return align_up(divide_up(max_size(size, 1) + fence, UNIT_SIZE), units_per_page());
 }
 
 /* What the user of a block for `size` bytes may use. */
 static size_t usable(const struct large *block, size_t size)
 {
-    return min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
+    return HARDENED ? size : min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
 }
 
 static void go_live(struct large *block, size_t size)
@@ -75,10 +78,22 @@ static void give_units(char *at, size_t units, bool moved)
     span_give(at, units, !clean);
 }
 
+static void give_fenced(struct large *block)
+{
+    bool zero;
+    if (fenced_end(block, &zero))
+        span_give(block->base, block->units, !zero);
+    else
+        span_abandon(block->units);
+}
+
 static void release(struct large *block)
 {
     arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
-    give_units(block->base, block->units, block->moved);
+    if (HARDENED)
+        give_fenced(block);
+    else
+        give_units(block->base, block->units, block->moved);
     if (block->moved)
         sub_relaxed(&moved_blocks, (size_t)1);
     meta_free(block, sizeof *block);
@@ -110,7 +125,7 @@ static void make_room(size_t units)
  * block have never been touched. */
 static void clear_tags(const char *at, size_t units)
 {
-    uintptr_t *tag = &arena.tags[arena_unit(at)];
+    uintptr_t *tag = arena.tags + arena_unit(at);
     for (size_t i = 0; i < units; i++)
         if (load_relaxed(&tag[i]) != TAG_NONE)
             store_relaxed(&tag[i], (uintptr_t)TAG_NONE);
@@ -151,15 +166,20 @@ void *large_alloc(size_t size, size_t align, bool *zero)
     size_t units = units_for(size);
     struct large *block = NULL;
     *zero = false;
-    if (align <= UNIT_SIZE)
+    if (!HARDENED && align <= UNIT_SIZE)
         block = bigcache_get(units);
     if (block == NULL) {
-        make_room(units);
+        if (!HARDENED)
+            make_room(units);
         block = make(units, max_size(align >> UNIT_SHIFT, 1), zero);
     }
     if (block == NULL)
         return NULL;
     go_live(block, size);
+    if (HARDENED) {
+        fenced_begin(block, *zero);
+        *zero = true;
+    }
     return block->base;
 }
 
@@ -182,6 +202,10 @@ enum large_verdict large_free(void *p, size_t *bytes)
         return LARGE_DOUBLE_FREE;
     ASSERT(block->base == p);
     *bytes = block->bytes;
+    if (HARDENED && fenced_is_overrun(block))
+        return LARGE_OVERRUN;
+    if (HARDENED)
+        fenced_close(block);
     count_live((size_t)-1, -block->bytes);
     if (!bigcache_put(block))
         release(block);
@@ -273,8 +297,19 @@ static void shrink(struct large *block, size_t units)
     block->units = units;
 }
 
+static void *resize_fenced(struct large *block, size_t size)
+{
+    size_t before = block->bytes;
+    if (!fenced_resize(block, size))
+        return NULL;
+    count_live(0, size - before);
+    return block->base;
+}
+
 void *large_resize(struct large *block, size_t size)
 {
+    if (HARDENED)
+        return resize_fenced(block, size);
     size_t units = units_for(size);
     if (units > block->units && !extend(block, units) && !try_move(block, units))
         return NULL;

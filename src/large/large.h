@@ -22,9 +22,11 @@ struct large {
     struct list_node age;  /* BigCache: among all, newest first */
     uint64_t freed_ms;
     bool moved;            /* its pages came by mremap: its mapping is of its own */
+    bool fenced;           /* nothing may touch the pages behind its end (fenced.h) */
+    bool closed;           /* nor its own */
 };
 
-enum large_verdict { LARGE_FINE, LARGE_NOT_A_BLOCK, LARGE_DOUBLE_FREE };
+enum large_verdict { LARGE_FINE, LARGE_NOT_A_BLOCK, LARGE_DOUBLE_FREE, LARGE_OVERRUN };
 
 /* A block of at least `size` bytes (at most PTRDIFF_MAX), aligned to `align` (a power of two) and at least
  * to a unit. *zero says whether it reads as zero. NULL: out of memory. */

@@ -100,7 +100,7 @@ static bool follow_frame_pointer(struct window *window, struct os_frame *frame)
         return false;
     if (fp != 0 && fp <= frame->fp)
         return false;
-    *frame = (struct os_frame){.pc = os_frame_address(ra), .sp = frame->fp + 2 * WORD, .fp = fp, .ra = ra};
+    *frame = (struct os_frame){.pc = os_frame_address(ra), .sp = frame->fp + sizeof fp + sizeof ra, .fp = fp, .ra = ra};
     return true;
 }
 

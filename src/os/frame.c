@@ -92,7 +92,7 @@ size_t os_read(uintptr_t from, void *to, size_t bytes)
 
 bool os_frame_interrupted_at(uintptr_t sp, bool sure, struct os_frame *frame)
 {
-    ucontext_t context;
+    ucontext_t context = {0};
 #if defined(__x86_64__)
     uintptr_t at = sp; /* the return address before it has been popped */
     size_t least = offsetof(ucontext_t, uc_mcontext.gregs) + sizeof context.uc_mcontext.gregs;

@@ -69,7 +69,7 @@ ALWAYS_INLINE void delete(void *p, enum family family, size_t size)
 {
     if (!free_is_ours())
         free(p);
-    else if (UNLIKELY(!hot_free_hits(p)))
+    else if (UNLIKELY(!hot_free_hits(p, size)))
         delete_at_the_door(p, family, size);
 }
 

@@ -16,6 +16,7 @@ __asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_ca
 
 extern "C" void __gxx_personality_v0() __attribute__((weak));
 
+/* NOLINTNEXTLINE(cert-dcl58-cpp): libstdc++'s own two, declared again so that they are weak. */
 namespace std {
 [[noreturn]] void __throw_bad_alloc() __attribute__((weak));
 [[gnu::weak]] new_handler get_new_handler() noexcept;
@@ -50,9 +51,9 @@ template <Form form> [[gnu::noinline, gnu::cold]] void *allocate_with_handler(st
     for (;;) {
         std::new_handler handler = get_new_handler != nullptr ? get_new_handler() : nullptr;
         if (handler == nullptr) {
-            if (throw_bad_alloc == nullptr)
-                std::abort();
-            throw_bad_alloc();
+            if (throw_bad_alloc != nullptr)
+                throw_bad_alloc();
+            std::abort();
         }
         handler();
         if (void *block = allocate<form>(size, alignment))

@@ -178,6 +178,7 @@ HAK_EXPORT plain_handler *sigset(int number, plain_handler *disposition)
         return SIG_ERR;
     if (!hold && (old.sa_handler = install(number, disposition, 0)) == SIG_ERR)
         return SIG_ERR;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): on Linux it is the calling thread's mask, as in glibc's sigset. */
     if (sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &only, &before) != 0)
         return SIG_ERR;
     return sigismember(&before, number) ? SIG_HOLD : old.sa_handler;

@@ -17,8 +17,8 @@ static uint32_t pages_of(size_t first_byte, size_t last_byte, unsigned page_shif
 static uint32_t pages_in_use(const struct slab *slab, unsigned page_shift)
 {
     uint32_t pages = 0;
-    for (uint32_t word = 0; word * 64 < slab->blocks; word++) {
-        size_t blocks = min_size(slab->blocks - (size_t)word * 64, 64);
+    for (size_t word = 0; word * 64 < slab->blocks; word++) {
+        size_t blocks = min_size(slab->blocks - word * 64, 64);
         uint64_t used = ~slab->bitmap[word] & (blocks == 64 ? ~(uint64_t)0 : ((uint64_t)1 << blocks) - 1);
         for (; used != 0; used &= used - 1) {
             size_t start = (word * 64 + (size_t)__builtin_ctzll(used)) * slab->stride;

@@ -19,7 +19,7 @@ def hot_functions() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted((ROOT / "src").rglob("*.c*")):
         for function in _FUNCTION.finditer(path.read_text()):
-            if re.search(r"\bhot_(malloc|free)\(", function["body"]):
+            if re.search(r"\bhot_(malloc|free|pop|push)\(", function["body"]):
                 name = re.search(r"(\w+)\(", function["head"])
                 assert name is not None
                 found[f"{path.name}: {name[1]}"] = function["head"]
@@ -38,6 +38,7 @@ class Fragile(unittest.TestCase):
         functions = hot_functions()
         self.assertIn("libc.c: malloc", functions)
         self.assertIn("malloc.c: hak_realloc", functions)
+        self.assertIn("hardened.c: hardened_malloc", functions)
         for name, head in functions.items():
             self.assertIn("FRAGILE", head, name)
 

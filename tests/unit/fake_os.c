@@ -12,7 +12,7 @@
 #include "os/os.h"
 #include "random.h"
 
-enum { KINDS = 15 };
+enum { KINDS = 16 };
 
 static _Atomic unsigned refused_calls;
 static _Atomic size_t refuse_first;
@@ -134,6 +134,7 @@ static void uncharge(size_t bytes)
 void *__real_os_reserve(void *hint, size_t bytes);
 bool __real_os_commit(void *at, size_t bytes);
 bool __real_os_purge(void *at, size_t bytes);
+bool __real_os_close(void *at, size_t bytes);
 bool __real_os_renew(void *at, size_t bytes);
 bool __real_os_refill_hole(void *at, size_t bytes);
 bool __real_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
@@ -152,6 +153,7 @@ size_t __wrap_os_page_size(void);
 void *__wrap_os_reserve(void *hint, size_t bytes);
 bool __wrap_os_commit(void *at, size_t bytes);
 bool __wrap_os_purge(void *at, size_t bytes);
+bool __wrap_os_close(void *at, size_t bytes);
 bool __wrap_os_renew(void *at, size_t bytes);
 bool __wrap_os_refill_hole(void *at, size_t bytes);
 bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
@@ -228,6 +230,12 @@ bool __wrap_os_purge(void *at, size_t bytes)
 {
     check_pages(at, bytes);
     return !refuses(FAKE_PURGE) && __real_os_purge(at, bytes);
+}
+
+bool __wrap_os_close(void *at, size_t bytes)
+{
+    check_pages(at, bytes);
+    return !refuses(FAKE_CLOSE) && __real_os_close(at, bytes);
 }
 
 bool __wrap_os_renew(void *at, size_t bytes)

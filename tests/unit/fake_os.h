@@ -34,7 +34,8 @@ enum fake_calls {
     FAKE_SET_BIT = 1 << 12, /* os_set_bit: the word has gone */
     FAKE_SERVICE = 1 << 13, /* os_service_start */
     FAKE_SLEEP = 1 << 14,   /* os_sleep: returns at once */
-    FAKE_ALL = (1 << 15) - 1,
+    FAKE_CLOSE = 1 << 15,
+    FAKE_ALL = (1 << 16) - 1,
 };
 
 #define FAKE_EVERY SIZE_MAX

@@ -75,16 +75,16 @@ HAK_EXPORT void malloc_stats(void)
 {
     struct memory_stats stats;
     stats_read(&stats);
-    fprintf(stderr,
-            "hakmem: small %zu blocks, %zu bytes; large %zu blocks, %zu bytes; cached %zu; BigCache %zu; dirty %zu; "
-            "held %zu, less holes %zu; in memory %zu; committed %zu; reserved %zu bytes\n",
-            stats.small_blocks, stats.small_bytes, stats.large_blocks, stats.large_bytes, stats.cached_bytes,
-            stats.bigcache_bytes, stats.dirty_bytes, stats.held_bytes, stats.hole_bytes, stats_resident_bytes(),
-            stats.committed_bytes, stats.reserved_bytes);
-    fprintf(stderr,
-            "hakmem: units came %" PRIu64 " times from a heap's stock, %" PRIu64 " from the BigCache, %" PRIu64 " warm, %" PRIu64
-            " from superslabs in use, %" PRIu64 " from free ones, %" PRIu64 " from new ones\n"
-            "hakmem: threads waited %" PRIu64 " times for the span lock, %" PRIu64 " for the BigCache's\n",
-            stats.from_stock, stats.from_bigcache, stats.from_span[SPAN_WARM], stats.from_span[SPAN_PARTLY],
-            stats.from_span[SPAN_EMPTY], stats.from_span[SPAN_NEW], stats.span_waits, stats.bigcache_waits);
+    (void)fprintf(stderr,
+                  "hakmem: small %zu blocks, %zu bytes; large %zu blocks, %zu bytes; cached %zu; BigCache %zu; "
+                  "dirty %zu; held %zu, less holes %zu; in memory %zu; committed %zu; reserved %zu bytes\n",
+                  stats.small_blocks, stats.small_bytes, stats.large_blocks, stats.large_bytes, stats.cached_bytes,
+                  stats.bigcache_bytes, stats.dirty_bytes, stats.held_bytes, stats.hole_bytes, stats_resident_bytes(),
+                  stats.committed_bytes, stats.reserved_bytes);
+    (void)fprintf(stderr,
+                  "hakmem: units came %" PRIu64 " times from a heap's stock, %" PRIu64 " from the BigCache, %" PRIu64
+                  " warm, %" PRIu64 " from superslabs in use, %" PRIu64 " from free ones, %" PRIu64 " from new ones\n"
+                  "hakmem: threads waited %" PRIu64 " times for the span lock, %" PRIu64 " for the BigCache's\n",
+                  stats.from_stock, stats.from_bigcache, stats.from_span[SPAN_WARM], stats.from_span[SPAN_PARTLY],
+                  stats.from_span[SPAN_EMPTY], stats.from_span[SPAN_NEW], stats.span_waits, stats.bigcache_waits);
 }

@@ -1,0 +1,69 @@
+#include "heap/fence.h"
+
+#include <string.h>
+
+#include "base/atomic.h"
+#include "heap/relief.h"
+#include "heap/seal.h"
+#include "os/os.h"
+#include "span/span.h"
+
+enum { FENCES_MOST = 8192 };
+
+static uint32_t fences;
+
+/* False: there are enough. */
+static bool count_fence(void)
+{
+    if (add_relaxed(&fences, 1u) < FENCES_MOST)
+        return true;
+    sub_relaxed(&fences, 1u);
+    return false;
+}
+
+static void note_units(struct heap *heap, ptrdiff_t units)
+{
+    store_relaxed(&heap->units, heap->units + (size_t)units);
+}
+
+/* What nothing may touch of a slab's units and those behind. */
+static char *closed_from(char *base, unsigned class)
+{
+    return class == ZERO_CLASS ? base : base + size_classes[class].units * UNIT_SIZE;
+}
+
+void *fence_take(struct heap *heap, unsigned class, uint32_t *fence)
+{
+    bool zero;
+    unsigned units = size_classes[class].units;
+    *fence = count_fence() ? (uint32_t)units_per_page() : 0;
+    char *base = span_take(units + *fence, 1, &zero);
+    if (base == NULL) {
+        if (*fence > 0)
+            sub_relaxed(&fences, 1u);
+        return NULL;
+    }
+    char *end = base + (units + *fence) * UNIT_SIZE;
+    char *closed = closed_from(base, class);
+    if (!zero)
+        memset(base, 0, units * UNIT_SIZE);
+    if (closed < end)
+        (void)os_close(closed, (size_t)(end - closed));
+    note_units(heap, (ptrdiff_t)units);
+    relief_note(heap);
+    return base;
+}
+
+void fence_give(struct heap *heap, char *base, unsigned class, uint32_t fence)
+{
+    unsigned units = size_classes[class].units;
+    char *end = base + (units + fence) * UNIT_SIZE;
+    char *closed = closed_from(base, class);
+    note_units(heap, -(ptrdiff_t)units);
+    if (fence > 0)
+        sub_relaxed(&fences, 1u);
+    if (closed < end && !os_commit(closed, (size_t)(end - closed)))
+        span_abandon(units + fence);
+    else
+        span_give(base, units + fence, true);
+}

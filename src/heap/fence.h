@@ -1,0 +1,18 @@
+/*
+ * Units for the slabs of the hardened library: they read as zero, and are followed by closed ones, which end an overflow that
+ * goes so far. Slabs of ZERO_CLASS are closed themselves.
+ *
+ * Each closed run costs the process mappings, of which it has 65,530: there is a most.
+ */
+#ifndef HAK_HEAP_FENCE_H
+#define HAK_HEAP_FENCE_H
+
+#include "heap/heap.h"
+
+/* Units for a slab of the class; how many closed ones follow. NULL: out of memory. */
+void *fence_take(struct heap *heap, unsigned class, uint32_t *fence);
+
+/* Takes them back, with those that follow. */
+void fence_give(struct heap *heap, char *base, unsigned class, uint32_t fence);
+
+#endif

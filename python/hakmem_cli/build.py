@@ -207,6 +207,12 @@ def build_test(target: str) -> None:
         _build("release", tests=True, targets=("hakmem", target))
 
 
+def build_fuzzers() -> None:
+    """Those of tests/fuzz, with libFuzzer."""
+    with _lock():
+        _build("fuzz", tests=True, targets=("fuzzers",))
+
+
 def build_tree(root: Path) -> Path:
     """The library of another tree than ours, in a build directory of its own there."""
     with _lock():

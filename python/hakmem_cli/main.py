@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from hakmem_cli import info, lab, programs, run, soak, symbolize, test
+from hakmem_cli import fuzz, info, lab, programs, run, soak, symbolize, test
 from hakmem_cli.say import CANNOT, CannotError, say
 
 MODES = ("minimal", "fast", "balanced")
@@ -23,6 +23,16 @@ def _test(everything: bool, names: list[str] | None, check: bool) -> int:
     if check and names is None:
         raise CannotError("test --check: only with --programs; use: hakmem test --programs [NAME ...] --check")
     return test.test(everything=everything) if names is None else programs.matrix(names, check=check)
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0
+    if not 0.01 <= minutes <= 100000:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of 0.01 to 100000")
+    return minutes
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -45,6 +55,15 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     which.add_argument("--programs", nargs="*", metavar="NAME", help="only real programs: all, or those named")
     test_parser.add_argument("--check", action="store_true", help="with --programs: in check mode")
     test_parser.set_defaults(call=lambda a: _test(a.all, a.programs, a.check))
+
+    fuzz_parser = commands.add_parser("fuzz", help="look for inputs that fail", allow_abbrev=False)
+    fuzz_parser.add_argument("names", nargs="*", metavar="NAME", help="which fuzzers (default: all)")
+    fuzz_parser.add_argument("--minutes", type=_minutes, default=1.0, metavar="N", help="of each (default: 1)")
+    fuzz_parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of what is tried (default: another each time)"
+    )
+    fuzz_parser.add_argument("--keep", action="store_true", help="keep what was reached in the corpora")
+    fuzz_parser.set_defaults(call=lambda a: fuzz.fuzz(a.names, a.minutes, a.seed, keep=a.keep))
 
     info_parser = commands.add_parser("info", help="which binary, on which machine", allow_abbrev=False)
     info_parser.set_defaults(call=lambda a: info.info())

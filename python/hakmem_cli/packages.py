@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import glob
 import platform
 import shutil
-from pathlib import Path
 
 from hakmem_cli import apt, ports
 from hakmem_cli.say import CannotError, say
 
-# Debian's names, and for each a program or a file that proves it is there.
+# Debian's names, and for each a program or a file that proves it is there, as a pattern.
 _LIBRARIES = f"/usr/lib/{platform.machine()}-linux-gnu"
 _PACKAGES = {
     "gcc": "gcc",
@@ -18,6 +18,7 @@ _PACKAGES = {
     "cmake": "cmake",
     "ninja-build": "ninja",
     "clang": "clang",
+    "libclang-rt-dev": f"/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-{platform.machine()}.a",
     "binutils": "objdump",
     "git": "git",
     "valgrind": "valgrind",
@@ -32,7 +33,7 @@ _ANALYSERS = {"clang-tidy": "clang-tidy", "cppcheck": "cppcheck"}
 
 
 def _is_there(proof: str) -> bool:
-    return Path(proof).exists() if proof.startswith("/") else shutil.which(proof) is not None
+    return bool(glob.glob(proof)) if proof.startswith("/") else shutil.which(proof) is not None
 
 
 def _install(missing: list[str]) -> None:
@@ -57,7 +58,21 @@ def ensure(more: list[str]) -> None:
     _install(missing)
 
 
+def _ensure(*names: str) -> None:
+    _install([name for name in names if not _is_there(_PACKAGES[name])])
+
+
 def ensure_cmocka() -> None:
     """Without it the tests cannot be configured."""
-    name = "libcmocka-dev"
-    _install([] if _is_there(_PACKAGES[name]) else [name])
+    _ensure("libcmocka-dev")
+
+
+_FUZZING = ("cmake", "make", "clang", "libclang-rt-dev", "libcmocka-dev")
+
+
+def can_fuzz() -> bool:
+    return all(_is_there(_PACKAGES[name]) for name in _FUZZING)
+
+
+def ensure_fuzzing() -> None:
+    _ensure(*_FUZZING)

@@ -238,6 +238,12 @@ static void restore(struct state *state, uint64_t number)
         *one = *saved(&state->initial, number);
 }
 
+/* An offset as it is written, in units of the data alignment. No sensible one is beyond 32 bits. */
+static int32_t scaled(uint64_t factor, const struct common *common)
+{
+    return (int32_t)(factor * (uint64_t)common->data_align);
+}
+
 /* While it is set up, a frame may be found by registers that are not followed here. */
 static void set_cfa_register(struct cfi_rule *rule, uint64_t number)
 {
@@ -289,11 +295,11 @@ static void run_extended(struct bytes *bytes, const struct common *common, struc
         break;
     case OFFSET_EXTENDED:
         number = read_unsigned(bytes);
-        set(state, number, CFI_AT_CFA, (int64_t)read_unsigned(bytes) * common->data_align);
+        set(state, number, CFI_AT_CFA, scaled(read_unsigned(bytes), common));
         break;
     case OFFSET_EXTENDED_SF:
         number = read_unsigned(bytes);
-        set(state, number, CFI_AT_CFA, read_signed(bytes) * common->data_align);
+        set(state, number, CFI_AT_CFA, scaled((uint64_t)read_signed(bytes), common));
         break;
     case RESTORE_EXTENDED:
         restore(state, read_unsigned(bytes));
@@ -320,7 +326,7 @@ static void run_extended(struct bytes *bytes, const struct common *common, struc
         break;
     case DEF_CFA_SF:
         set_cfa_register(&state->now, read_unsigned(bytes));
-        state->now.cfa_offset = (int32_t)(read_signed(bytes) * common->data_align);
+        state->now.cfa_offset = scaled((uint64_t)read_signed(bytes), common);
         break;
     case DEF_CFA_REGISTER:
         set_cfa_register(&state->now, read_unsigned(bytes));
@@ -329,7 +335,7 @@ static void run_extended(struct bytes *bytes, const struct common *common, struc
         state->now.cfa_offset = (int32_t)read_unsigned(bytes);
         break;
     case DEF_CFA_OFFSET_SF:
-        state->now.cfa_offset = (int32_t)(read_signed(bytes) * common->data_align);
+        state->now.cfa_offset = scaled((uint64_t)read_signed(bytes), common);
         break;
     case DEF_CFA_EXPRESSION:
         set_cfa_expression(&state->now, read_expression(bytes));
@@ -357,7 +363,7 @@ static bool run(struct bytes bytes, const struct common *common, struct state *s
             state->at += operand * common->code_align;
             break;
         case OFFSET:
-            set(state, operand, CFI_AT_CFA, (int64_t)read_unsigned(&bytes) * common->data_align);
+            set(state, operand, CFI_AT_CFA, scaled(read_unsigned(&bytes), common));
             break;
         case RESTORE:
             restore(state, operand);

@@ -124,7 +124,7 @@ class Information(unittest.TestCase):
     def test_help(self) -> None:
         done = run(*HAKMEM, "--help")
         self.assertEqual(done.returncode, 0)
-        for command in ("run", "test", "info", "bench", "soak", "symbolize"):
+        for command in ("run", "test", "info", "bench", "soak", "fuzz", "symbolize"):
             self.assertRegex(done.stdout, rf"(?m)^    {command}( |$)")
 
     def test_info(self) -> None:

@@ -1,0 +1,84 @@
+"""The fuzzers find nothing within seconds, and what is kept of them is in order."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unittest
+
+from support import LAUNCHER, ROOT, run, skip_or_fail
+
+sys.path.insert(0, str(ROOT / "python"))
+
+from hakmem_cli import corpus, fuzz, packages  # noqa: E402
+
+SECONDS_EACH = 1
+
+
+class Kept(unittest.TestCase):
+    def test_each_has_a_corpus_within_its_bounds(self) -> None:
+        self.assertTrue(fuzz.names())
+        for name in fuzz.names():
+            with self.subTest(name):
+                files = [path for path in corpus.directory(name).iterdir() if corpus.is_generated(path)]
+                self.assertTrue(files)
+                self.assertLessEqual(len(files), corpus.FILES_MOST)
+                self.assertLessEqual(sum(path.stat().st_size for path in files), corpus.BYTES_MOST)
+
+    def test_no_corpus_is_without_a_fuzzer(self) -> None:
+        self.assertEqual(sorted(path.name for path in (ROOT / "tests" / "fuzz" / "corpus").iterdir()), fuzz.names())
+
+    def test_document_has_the_results(self) -> None:
+        self.assertIn(fuzz.table(), fuzz.DOCUMENT.read_text())
+        self.assertEqual(sorted(fuzz.results()), fuzz.names())
+
+
+class Choosing(unittest.TestCase):
+    """Which inputs are kept."""
+
+    def test_takes_what_adds_most(self) -> None:
+        path = corpus.directory("any")
+        inputs = [
+            (path / name, size, features)
+            for name, size, features in (
+                ("none", 1, set[int]()),
+                ("two", 2, {1, 2}),
+                ("long", 9, {3, 4, 5}),
+                ("three", 3, {3, 4, 5}),
+                ("one", 1, {2}),
+            )
+        ]
+        self.assertEqual([one.name for one in corpus.choose(inputs)], ["three", "two"])
+
+    def test_stops_at_the_bounds(self) -> None:
+        path = corpus.directory("any")
+        many = [(path / str(i), 10, {i}) for i in range(corpus.FILES_MOST + 1)]
+        self.assertEqual(len(corpus.choose(many)), corpus.FILES_MOST)
+        self.assertEqual(corpus.choose([(path / "huge", corpus.BYTES_MOST + 1, {1})]), [])
+
+
+class Command(unittest.TestCase):
+    def test_says_what_is_legal(self) -> None:
+        for words, legal in (
+            (["nothing"], "api"),
+            (["--minutes", "0"], "0.01 to 100000"),
+            (["--frobnicate"], "--minutes"),
+        ):
+            done = run(sys.executable, LAUNCHER, "fuzz", *words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, rf"\Ahakmem: .*{words[-1]}.*\n\Z")
+            self.assertIn(legal, done.stderr)
+
+    def test_finds_nothing_in_seconds(self) -> None:
+        if not packages.can_fuzz():
+            skip_or_fail("clang or its libFuzzer is not installed")
+        minutes = str(SECONDS_EACH / 60)
+        done = run(sys.executable, LAUNCHER, "fuzz", "--minutes", minutes, "--seed", "1", environment=os.environ)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in fuzz.names():
+            self.assertRegex(done.stderr, rf"(?m)^hakmem: {re.escape(name)}: [1-9]\d* inputs in \d+ s")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,4 +1,4 @@
-/* Uses hakmem by name. WANTED_VERSION is what the package said of itself. */
+/* Uses hakmem by name. WANTED_VERSION is what the package said of itself. A block of 100 bytes says whose it is. */
 #include <hakmem.h>
 
 #include <malloc.h>
@@ -6,12 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef WANTED_HARDENED
+enum { USABLE = 100 };
+#else
+enum { USABLE = 112 };
+#endif
+
 static void *(*volatile plain_malloc)(size_t) = malloc;
 
 int main(void)
 {
     char *block = plain_malloc(100);
-    if (block == NULL || malloc_usable_size(block) != 112 || hak_malloc_usable_size(block) != 112) {
+    if (block == NULL || malloc_usable_size(block) != USABLE || hak_malloc_usable_size(block) != USABLE) {
         fputs("malloc is not hakmem's\n", stderr);
         return 1;
     }

@@ -13,7 +13,7 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-from support import LAUNCHER, LIBRARY, ROOT, run
+from support import HARDENED, LAUNCHER, LIBRARY, ROOT, run
 
 # Not by way of `env python3`: what PATH finds there may be a script that changes the environment.
 HAKMEM = (sys.executable, str(LAUNCHER))
@@ -27,6 +27,12 @@ class Program(unittest.TestCase):
     def test_has_the_library(self) -> None:
         done = run(*HAKMEM, "run", "--", "cat", "/proc/self/maps")
         self.assertIn(str(LIBRARY.resolve()), done.stdout)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_has_the_hardened_library(self) -> None:
+        done = run(*HAKMEM, "run", "--hardened", "--", "cat", "/proc/self/maps")
+        self.assertIn(str(HARDENED.resolve()), done.stdout)
+        self.assertNotIn(str(LIBRARY.resolve()), done.stdout)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_keeps_its_exit_code(self) -> None:

@@ -40,7 +40,7 @@ class Install(unittest.TestCase):
         environment = {"LD_LIBRARY_PATH": str(self.libraries)} if shared else {}
         self.assertEqual(must(program, environment=environment), "served\n")
         needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-dW", str(program)))
-        self.assertEqual("libhakmem.so.1" in needed, shared)
+        self.assertEqual(bool({"libhakmem.so.1", "libhakmem-hardened.so.1"} & set(needed)), shared)
         self.assertEqual(needed == [], whole)
 
     def test_files(self) -> None:
@@ -97,6 +97,7 @@ class Install(unittest.TestCase):
         must("cmake", "--build", build)
         for language in COMPILERS:
             self.assert_served(build / f"{language}_hakmem", shared=True)
+            self.assert_served(build / f"{language}_hardened", shared=True)
             self.assert_served(build / f"{language}_static", shared=False)
 
     def test_find_package_refuses_another_major_version(self) -> None:

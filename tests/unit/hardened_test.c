@@ -217,7 +217,7 @@ static void free_inside(uintptr_t size)
 static void write_behind(uintptr_t size)
 {
     char *block = get(size);
-    ((volatile char *)block)[size] = 1;
+    ((volatile char *)block)[size] ^= 1;
     hak_free(block);
 }
 

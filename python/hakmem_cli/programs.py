@@ -258,7 +258,7 @@ def _render_checked(report: Report) -> list[str]:
         "",
         "## In check mode",
         "",
-        f"The same with `HAKMEM_CHECK={CHECKS}` ([safety.md](safety.md)): a row passes if, besides, nothing is reported.",
+        f"With `HAKMEM_CHECK={CHECKS}` ([safety.md](safety.md)): a row passes if, besides, nothing is reported.",
         _summary(report),
         "",
         f"Made by `./hakmem test --programs --check`. Last run {report.date}; library {report.library['build']}.",

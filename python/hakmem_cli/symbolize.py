@@ -35,11 +35,13 @@ def _call(line: str) -> _Call | None:
 
 
 def _ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
-    """What addr2line knows of these offsets, functions that were inlined first; nothing, if it cannot read the module."""
+    """What addr2line knows of these offsets, inlined functions first; nothing, if it cannot read the module."""
     if not Path(module).is_file():
         return {}
     command = [_TOOL, "-a", "-f", "-i", "-C", "-p", "-e", module]
-    done = subprocess.run(command, input="".join(f"{offset:#x}\n" for offset in offsets), capture_output=True, text=True)
+    done = subprocess.run(
+        command, input="".join(f"{offset:#x}\n" for offset in offsets), capture_output=True, text=True
+    )
     known: dict[int, list[str]] = {}
     at = -1
     for line in done.stdout.splitlines():

@@ -53,7 +53,7 @@ class Run(unittest.TestCase):
         self.assertRegex(runner.run(absent, PLAIN, quick=False).status, r"\Aexit 127: .*/no/such")
 
     def test_what_it_leaves_running_is_ended(self) -> None:
-        sample = run("sleep 60 & echo \"Extra = {\\\"child\\\": $!}\"")
+        sample = run('sleep 60 & echo "Extra = {\\"child\\": $!}"')
         state = Path(f"/proc/{sample.extra['child']}/stat")
 
         def is_gone() -> bool:

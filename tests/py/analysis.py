@@ -54,8 +54,9 @@ _HARDENED = re.compile(r"\bHARDENED\b|\bSEAL|\bhot_")
 
 
 def library_commands() -> list[Command]:
-    """Those of the libraries' own objects; the tests compile some of their files again, with other flags. Of the hardened
-    library only files that are not in the other, or differ there."""
+    """Those of the libraries' own objects; the tests compile some of their files again, with other flags.
+
+    Of the hardened library only files that are not in the other, or differ there."""
     plain, hardened = [], []
     for entry in json.loads((RELEASE / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])

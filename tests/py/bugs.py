@@ -24,7 +24,7 @@ class Bug:
     status: int
     """The exit code: of the program, or less than 0: the signal."""
     expected: tuple[str, ...]
-    """Regular expressions; lines that match them come in this order. LINE(text) is the number of the line with that text."""
+    """Regular expressions; lines that match come in this order. LINE(text) is the number of the line with that text."""
 
 
 _ABORT = -6
@@ -213,7 +213,11 @@ def missing(bug: Bug, report: str) -> str | None:
 
 def for_readers(report: str) -> str:
     """The report, without what differs from one machine and run to the next."""
-    kept = [line for line in report.splitlines() if not re.search(r"\((/lib|/usr/lib|/lib64)|_start |^hakmem: building", line)]
+    kept = [
+        line
+        for line in report.splitlines()
+        if not re.search(r"\((/lib|/usr/lib|/lib64)|_start |^hakmem: building", line)
+    ]
     text = "\n".join(kept)
     text = re.sub(r"==\d+==", "==PID==", text)
     text = re.sub(r"thread \d+", "thread 1", text)

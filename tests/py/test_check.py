@@ -59,7 +59,9 @@ class Check(unittest.TestCase):
                 plain = run(*command)
                 done = run(*RUN, *command)
                 self.assertEqual(done.stdout, plain.stdout)
-                errors = [line for line in done.stderr.splitlines() if "ERROR: hakmem" in line and "memory leaks" not in line]
+                errors = [
+                    line for line in done.stderr.splitlines() if "ERROR: hakmem" in line and "memory leaks" not in line
+                ]
                 self.assertEqual((done.returncode, errors), (0, []), done.stderr)
 
     def test_exit_codes_and_signals_are_the_programs_own(self) -> None:
@@ -118,14 +120,12 @@ class Check(unittest.TestCase):
                 }}
             """)
             program = source.with_suffix("")
-            subprocess.run(
-                ["c++", "-std=c++17", "-O0", "-w", "-fno-pie", "-no-pie", "-o", program, source], check=True
-            )
+            subprocess.run(["c++", "-std=c++17", "-O0", "-w", "-fno-pie", "-no-pie", "-o", program, source], check=True)
             done = run(*RUN, program)
             self.assertEqual((done.returncode, done.stderr), (0, ""), taken)
 
     def test_a_library_with_operators_of_its_own_mixes_nothing_up(self) -> None:
-        """It has the C++ library within itself, as libLLVM does: its new is malloc to us, the program's delete is ours."""
+        """It has the C++ library within itself, as libLLVM does: its new is malloc to us, the program's delete ours."""
         (self.directory / "own.cpp").write_text('extern "C" int *make() { return new int[3]; }')
         (self.directory / "user.cpp").write_text('extern "C" int *make(); int main() { delete[] make(); }')
         library = self.directory / "libown.so"
@@ -147,7 +147,8 @@ class Check(unittest.TestCase):
         self.assertRegex(
             traced,
             r"(?s)==\d+==TRACE: hakmem: allocated 0x[0-9a-f]+ \(heap\+0x[0-9a-f]+\), 100 bytes, thread \d+\n"
-            r"    #0 [^\n]* in main .*TRACE: hakmem: freed [^\n]*\n    #0 [^\n]* in close_file .*ERROR: hakmem: double-free",
+            r"    #0 [^\n]* in main .*TRACE: hakmem: freed [^\n]*\n"
+            r"    #0 [^\n]* in close_file .*ERROR: hakmem: double-free",
         )
 
     def test_blocks_of_a_class_are_traced_to_a_file(self) -> None:

@@ -290,7 +290,7 @@ class Building(unittest.TestCase):
     def test_installs_what_is_missing_where_it_may(self) -> None:
         hidden = (self.tools / "cc").rename(self.directory / "cc")
         apt = self.tools / "apt-get"
-        apt.write_text(f"#!/bin/sh\ncase \"$*\" in *install*gcc) /bin/mv {hidden} {self.tools}/cc;; esac\n")
+        apt.write_text(f'#!/bin/sh\ncase "$*" in *install*gcc) /bin/mv {hidden} {self.tools}/cc;; esac\n')
         apt.chmod(0o755)
         code, out, err = self.run_program()
         self.assertEqual((code, out), (0, "started\n"))

@@ -54,7 +54,9 @@ class Symbolize(unittest.TestCase):
     def test_names_functions_files_and_lines(self) -> None:
         for optimization in ("-O0", "-O2"):
             text = symbolized(self.report("-g", optimization))
-            self.assertRegex(text, rf"(?m)^    #\d+ 0x[0-9a-f]+ in give_up {self.source}:4 \({self.program}\+0x[0-9a-f]+\)$")
+            self.assertRegex(
+                text, rf"(?m)^    #\d+ 0x[0-9a-f]+ in give_up {self.source}:4 \({self.program}\+0x[0-9a-f]+\)$"
+            )
             self.assertRegex(text, rf"(?m)^    #\d+ 0x[0-9a-f]+ in fall {self.source}:8 \(")
             self.assertRegex(text, rf"(?m)^    #\d+ 0x[0-9a-f]+ in main {self.source}:12 \(")
             self.assertRegex(text, r"\Ahakmem: crash: SIGABRT, thread \d+\n")
@@ -75,4 +77,6 @@ class Symbolize(unittest.TestCase):
 
     def test_says_what_is_wrong(self) -> None:
         done = run(*HAKMEM, "symbolize", "/nonexistent/report")
-        self.assertEqual((done.returncode, done.stderr), (2, "hakmem: /nonexistent/report: No such file or directory\n"))
+        self.assertEqual(
+            (done.returncode, done.stderr), (2, "hakmem: /nonexistent/report: No such file or directory\n")
+        )

@@ -1,4 +1,4 @@
-"""Writes the part of docs/safety.md that shows each bug and its report. Run by hand, after a build of the release preset."""
+"""Writes the part of docs/safety.md that shows each bug and its report. Run by hand, after a build for release."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ static FRAGILE void *move_to_new_block(void *ptr, size_t usable, size_t size)
     return move_into(block, ptr, min_size(usable, size));
 }
 
-/* Always to a new block, of the very size: whoever still uses the old one is found. */
+/* To a new block, of the very size: whoever still uses the old one is found. */
 static FRAGILE void *move_kept(void *ptr, size_t usable, size_t size)
 {
     void *block = hot_malloc(size);
@@ -126,7 +126,7 @@ FRAGILE void *hak_realloc(void *ptr, size_t size)
         return NULL;
     }
     if (UNLIKELY(keeper_now() != NULL))
-        return move_kept(ptr, usable, size);
+        return keeper_now()->resize(ptr, size) ? ptr : move_kept(ptr, usable, size);
     struct large *large = large_find(ptr);
     if (large != NULL) {
         if (size > SMALL_MAX) {

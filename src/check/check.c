@@ -26,6 +26,9 @@ enum { CALLS_MOST = 32, MEMOS = 64 };
 
 #define ALIGN_MOST GIB
 
+/* realloc leaves blocks of so many bytes where they are, if it can. */
+#define STAYS_LEAST (64 * KIB)
+
 static bool wants(enum check what)
 {
     return (policy.checks & what) != 0;
@@ -206,6 +209,23 @@ static bool size_of_checked(const void *p, size_t *size)
     return true;
 }
 
+/* What is small moves, so that whoever still uses the old pointer is found. A large block that grows byte by byte would be
+ * copied each time. */
+static bool resize_checked(void *p, size_t size)
+{
+    struct checked *block = run_find(p);
+    if (block == NULL || min_size(block->size, size) < STAYS_LEAST)
+        return false;
+    uint32_t shard = run_of(block)->shard;
+    run_lock(shard);
+    size_t before = block->size;
+    bool resized = zones_resize(block, size, wants(CHECK_POISON));
+    if (resized)
+        run_count_locked(shard, 0, size - before);
+    run_unlock(shard);
+    return resized;
+}
+
 static _Noreturn void refuse(const char *fault, const void *p)
 {
     checked_report_stranger(fault, p);
@@ -227,6 +247,7 @@ static const struct keeper keeper = {
     .allocate = allocate,
     .free = free_checked,
     .size_of = size_of_checked,
+    .resize = resize_checked,
     .poison = poison,
     .give_back = give_back,
     .refuse = refuse,

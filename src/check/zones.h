@@ -13,6 +13,10 @@ size_t zones_bytes(size_t size, size_t align);
 /* Places such a block in its memory: sets its size and offset, and fills the zones. */
 void zones_place(struct checked *block, size_t size, size_t align);
 
+/* Makes a live block one of `size` bytes, what is new of it filled on request. False: its memory does not hold that. The lock of
+ * its run is held. */
+bool zones_resize(struct checked *block, size_t size, bool fill_new);
+
 /* The first byte of a zone that was changed; NULL: none. */
 const char *zones_changed(const struct checked *block);
 

@@ -39,6 +39,9 @@ struct keeper {
     bool (*free)(void *p, const struct freeing *how);
     bool (*size_of)(const void *p, size_t *size);
 
+    /* Makes a live block one of `size` bytes where it is. False: realloc has to move it. */
+    bool (*resize)(void *p, size_t size);
+
     /* A block of a heap's, of so many bytes, was freed. */
     void (*poison)(void *p, size_t bytes);
 

@@ -78,12 +78,42 @@ static void keeps_content(void)
     memset(block, 7, 10);
     for (size_t size = 11; size < 1 << 21; size = size * 4 / 3) {
         unsigned char *moved = hak_realloc(block, size);
-        CHECK(moved != block && moved[0] == 7 && moved[9] == 7 && hak_malloc_usable_size(moved) == size);
+        CHECK((moved != block || size > 64 * KIB) && moved[0] == 7 && moved[9] == 7 && hak_malloc_usable_size(moved) == size);
         block = moved;
     }
     block = hak_realloc(block, 3);
     CHECK(block[2] == 7);
     CHECK(hak_realloc(block, 0) == NULL);
+}
+
+/* A large block that grows by little stays where it is, most of the time. */
+static void grows_large_blocks_in_place(void)
+{
+    start(CHECK_ALL);
+    size_t size = 100000;
+    char *block = hak_malloc(size);
+    memset(block, 7, size);
+    int moves = 0;
+    for (int i = 0; i < 20000; i++) {
+        char *before = block;
+        block = hak_realloc(block, size + 8);
+        moves += block != before;
+        CHECK(block[0] == 7 && block[size - 1] == 7 && (unsigned char)block[size] == 0xbe);
+        memset(block + size, 7, 8);
+        size += 8;
+    }
+    CHECK(moves > 0 && moves < 20 && hak_malloc_usable_size(block) == size && hak_check() > 0);
+    CHECK(hak_realloc(block, size - 5) == block && run_counts().bytes == size - 5 && hak_check() > 0);
+    hak_free(block);
+    CHECK(run_counts().bytes == 0);
+}
+
+static void overflow_grown(uintptr_t size)
+{
+    start(CHECK_ALL);
+    char *block = hak_realloc(hak_malloc(size), size + 8);
+    ((volatile char *)block)[size + 8] = 1;
+    hak_free(block);
 }
 
 /* Not used again as long as it may wait. */
@@ -178,6 +208,11 @@ static void old_blocks_are_verified_at_once(void)
     check_aborts_saying("ERROR: hakmem: double-free on address", free_old_twice, 0);
     check_aborts_saying("ERROR: hakmem: double-free on address", free_old_twice, 1);
     check_aborts_saying("ERROR: hakmem: double-free on address", free_cached_again, 0);
+}
+
+static void zones_follow_the_end(void)
+{
+    check_aborts_saying("ERROR: hakmem: heap-buffer-overflow on address", overflow_grown, 100000);
 }
 
 struct shared {
@@ -330,6 +365,8 @@ int main(void)
         UNIT_TEST(serves_each_alignment),
         UNIT_TEST(fills_what_is_new),
         UNIT_TEST(keeps_content),
+        UNIT_TEST(grows_large_blocks_in_place),
+        UNIT_TEST(zones_follow_the_end),
         UNIT_TEST(keeps_freed_blocks),
         UNIT_TEST(gives_units_back),
         UNIT_TEST(takes_old_blocks_back),

@@ -90,12 +90,12 @@ void zones_place(struct checked *block, size_t size, size_t align)
 
 bool zones_resize(struct checked *block, size_t size, bool fill_new)
 {
-    size_t before = block->size;
+    size_t old = block->size;
     if (block->offset + size + zone_of(size) > run_of(block)->stride)
         return false;
     block->size = size;
-    if (fill_new && size > before)
-        memset(checked_start(block) + before, NEW_BYTE, min_size(size - before, FILL_MOST));
+    if (fill_new && size > old)
+        memset(checked_start(block) + old, NEW_BYTE, min_size(size - old, FILL_MOST));
     if (block->has_zones)
         fill(behind(block), ZONE_BYTE);
     return true;

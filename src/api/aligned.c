@@ -11,7 +11,7 @@
 static FRAGILE void *of_class(unsigned class, size_t size)
 {
     void *block = hot_malloc(seal_room(class));
-    if (HARDENED && arena_tag(block) >= TAG_KINDS)
+    if (is_sealed(block))
         seal_resize(block, class, size);
     return block;
 }

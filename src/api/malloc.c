@@ -39,7 +39,7 @@ FRAGILE void *hak_calloc(size_t count, size_t size)
     }
     bool zero = false;
     void *block = bytes <= SMALL_MAX ? hot_malloc(bytes) : door_malloc_large(bytes, 1, &zero);
-    if (HARDENED && arena_tag(block) >= TAG_KINDS)
+    if (is_sealed(block))
         zero = true;
     if (block != NULL && !zero)
         memset(block, 0, bytes);
@@ -60,10 +60,9 @@ static bool fits(size_t room, size_t size)
 
 static bool fits_in_place(void *p, size_t usable, size_t size)
 {
-    uintptr_t tag = HARDENED ? arena_tag(p) : TAG_NONE; /* only seals need to know */
-    if (tag < TAG_KINDS)
+    if (!is_sealed(p))
         return fits(usable, size);
-    unsigned class = tag % SIZE_CLASSES;
+    unsigned class = arena_tag(p) % SIZE_CLASSES;
     if (!fits(seal_room(class), size))
         return false;
     seal_resize(p, class, size);

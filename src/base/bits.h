@@ -55,6 +55,14 @@ ALWAYS_INLINE unsigned log2_floor(size_t n)
     return 63u - (unsigned)__builtin_clzll(n);
 }
 
+/* The next of a sequence of random numbers, none of them 0 (Marsaglia's xorshift). Fast; not for secrets. */
+ALWAYS_INLINE uint64_t next_xorshift(uint64_t x)
+{
+    x ^= x << 13;
+    x ^= x >> 7;
+    return x ^ x << 17;
+}
+
 ALWAYS_INLINE uint64_t rotate_right(uint64_t n, unsigned by)
 {
     return n >> by | n << (64 - by);

@@ -37,9 +37,7 @@ static uint64_t next_random(void)
     uint64_t x = load_relaxed(&random_state);
     if (x == 0)
         x = os_random() | 1;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
+    x = next_xorshift(x);
     store_relaxed(&random_state, x);
     return x;
 }

@@ -1,6 +1,7 @@
 #include "heap/delay.h"
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "heap/heap.h"
 #include "heap/magazine.h"
 #include "os/os.h"
@@ -14,9 +15,7 @@ static uint64_t next_random(struct delay *delay)
     uint64_t x = delay->random;
     if (UNLIKELY(x == 0))
         x = os_random() | 1;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
+    x = next_xorshift(x);
     delay->random = x;
     return x * 0x2545f4914f6cdd1du >> 32;
 }

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "arena/arena.h"
 #include "base/bits.h"
 #include "base/zero.h"
 #include "heap/report.h"
@@ -35,9 +34,15 @@ static uint64_t *word_of(const void *p, unsigned class)
     return (uint64_t *)((uintptr_t)p + seal_room(class));
 }
 
-static void write_seal(void *p, unsigned class, uint64_t unused)
+static uint64_t seal_of(const void *p, uint64_t unused)
 {
-    *word_of(p, class) = key_of(p) ^ rotate_right(unused, 64 - UNUSED_SHIFT);
+    return key_of(p) ^ rotate_right(unused, 64 - UNUSED_SHIFT);
+}
+
+static bool is_free(const void *p, unsigned class)
+{
+    uint64_t seal = *word_of(p, class);
+    return seal == seal_of(p, UNUSED_IF_FREE) || seal == 0;
 }
 
 void seal_live(void *p, unsigned class, size_t size)
@@ -45,10 +50,9 @@ void seal_live(void *p, unsigned class, size_t size)
     size_t room = seal_room(class);
     if (class == ZERO_CLASS)
         return;
-    uint64_t seal = *word_of(p, class);
-    if (UNLIKELY((seal != 0 && seal != (key_of(p) ^ UNUSED_IF_FREE)) || !is_zero(p, room)))
+    if (UNLIKELY(!is_free(p, class) || !is_zero(p, room)))
         report_pointer(FAULT_WRITE_AFTER_FREE, p);
-    write_seal(p, class, room - size);
+    *word_of(p, class) = seal_of(p, room - size);
 }
 
 /* One that begins in one unit and ends in the next, where there may be nothing, or has no seal, is looked up. */
@@ -63,8 +67,7 @@ static _Noreturn COLD void report_seal(const void *p, unsigned class, const char
 {
     if (!slab_holds(arena_span(p), p))
         report_pointer(FAULT_INVALID_FREE, p);
-    uint64_t seal = *word_of(p, class);
-    report_pointer(seal == 0 || seal == (key_of(p) ^ UNUSED_IF_FREE) ? if_free : FAULT_OVERFLOW, p);
+    report_pointer(is_free(p, class) ? if_free : FAULT_OVERFLOW, p);
 }
 
 size_t seal_size(const void *p, unsigned class, const char *if_free)
@@ -87,7 +90,7 @@ void seal_free(void *p, unsigned class, size_t size)
     if (class == ZERO_CLASS)
         return;
     memset(p, 0, size);
-    write_seal(p, class, UNUSED_IF_FREE);
+    *word_of(p, class) = seal_of(p, UNUSED_IF_FREE);
 }
 
 void seal_resize(void *p, unsigned class, size_t size)
@@ -97,5 +100,5 @@ void seal_resize(void *p, unsigned class, size_t size)
         return;
     if (size < before)
         memset((char *)p + size, 0, before - size);
-    write_seal(p, class, seal_room(class) - size);
+    *word_of(p, class) = seal_of(p, seal_room(class) - size);
 }

@@ -10,9 +10,10 @@
 #ifndef HAK_HEAP_SEAL_H
 #define HAK_HEAP_SEAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
+#include "arena/arena.h"
 #include "base/compiler.h"
 #include "config/size_class.h"
 
@@ -28,6 +29,12 @@ enum { ZERO_CLASS = 0 };
 ALWAYS_INLINE size_t seal_room(unsigned class)
 {
     return size_classes[class].size - SEAL_BYTES;
+}
+
+/* Has p, a block of any kind or NULL, a seal? */
+ALWAYS_INLINE bool is_sealed(const void *p)
+{
+    return HARDENED && arena_tag(p) >= TAG_KINDS;
 }
 
 /* Makes the secret. Under the start-up lock. */

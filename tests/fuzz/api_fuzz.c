@@ -53,12 +53,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct blocks blocks;
-    struct input input = {data, data + size};
-    blocks_init(&blocks, 1);
-    blocks.more = describe_or_wait;
-    blocks_play(&blocks, &input);
-    blocks_free_all(&blocks);
+    blocks_play_alone(data, size, describe_or_wait);
     (void)hak_purge(HAK_PURGE_CACHED); /* so that the next finds what this one did */
     return 0;
 }

@@ -247,3 +247,13 @@ void blocks_free_all(struct blocks *blocks)
     for (size_t i = 0; i < BLOCKS; i++)
         blocks_free(blocks->held[i]);
 }
+
+void blocks_play_alone(const uint8_t *data, size_t size, blocks_operation *more)
+{
+    static struct blocks blocks;
+    struct input input = {data, data + size};
+    blocks_init(&blocks, 1);
+    blocks.more = more;
+    blocks_play(&blocks, &input);
+    blocks_free_all(&blocks);
+}

@@ -14,14 +14,18 @@
 
 enum { BLOCKS = 48 };
 
+struct blocks;
+
+/* Something done to one of the blocks held. */
+typedef void blocks_operation(struct blocks *blocks, struct shadow **held, struct input *input);
+
 struct blocks {
     struct shadow *held[BLOCKS]; /* never NULL */
     struct shadow own[BLOCKS];   /* where the shadows lie that the player starts with */
     uint64_t seed;               /* of the next pattern */
     bool may_fail;               /* memory may be refused */
 
-    /* An operation of the fuzzer's own, on one of those held. */
-    void (*more)(struct blocks *blocks, struct shadow **held, struct input *input);
+    blocks_operation *more; /* the fuzzer's own, or NULL */
 };
 
 /* Once a process, before the first player. */
@@ -34,6 +38,9 @@ void blocks_play(struct blocks *blocks, struct input *input);
 
 /* Frees all that the player holds, from the calling thread. */
 void blocks_free_all(struct blocks *blocks);
+
+/* A program of one thread: all of the above, from first to last. */
+void blocks_play_alone(const uint8_t *data, size_t size, blocks_operation *more);
 
 /* Frees the block, if there is one. */
 void blocks_free(struct shadow *shadow);

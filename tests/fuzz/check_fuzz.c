@@ -77,12 +77,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct blocks blocks;
-    struct input input = {data, data + size};
-    blocks_init(&blocks, 1);
-    blocks.more = misuse;
-    blocks_play(&blocks, &input);
-    blocks_free_all(&blocks);
+    blocks_play_alone(data, size, misuse);
     CHECK(run_counts().blocks == 0 && run_counts().bytes == 0);
     return 0;
 }

@@ -44,11 +44,6 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct blocks blocks;
-    struct input input = {data, data + size};
-    blocks_init(&blocks, 1);
-    blocks.more = look;
-    blocks_play(&blocks, &input);
-    blocks_free_all(&blocks);
+    blocks_play_alone(data, size, look);
     return 0;
 }

@@ -37,12 +37,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct blocks blocks;
-    struct input input = {data, data + size};
-    blocks_init(&blocks, 1);
-    blocks.more = come_and_go;
-    blocks_play(&blocks, &input);
-    blocks_free_all(&blocks);
+    blocks_play_alone(data, size, come_and_go);
     (void)hak_purge(HAK_PURGE_CACHED);
     return 0;
 }

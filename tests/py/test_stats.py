@@ -46,7 +46,12 @@ def environment(**more: str) -> dict[str, str]:
 
 def run(program: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [PYTHON, "-c", program, *arguments], env=environment(**more), capture_output=True, text=True, timeout=120, check=True
+        [PYTHON, "-c", program, *arguments],
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
 
 

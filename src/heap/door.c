@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "base/fail.h"
 #include "config/policy.h"
+#include "heap/budget.h"
 #include "heap/entry.h"
 #include "heap/events.h"
 #include "heap/fork.h"
@@ -64,9 +65,14 @@ static void charge(struct heap *heap, size_t size)
 }
 
 /* The request is served by now: what is given back is what nobody holds, and the callback may do as it likes. */
-static COLD void leave_with_heartbeat(struct heap *heap)
+static COLD void leave_spent(struct heap *heap)
 {
     struct limit_notice notice;
+    if (!budget_is_at_beat(heap)) {
+        budget_grant(heap);
+        entry_leave(heap);
+        return;
+    }
     heartbeat(heap);
     bool tell = relief_at_heartbeat(&notice);
     entry_leave(heap);
@@ -78,7 +84,7 @@ static COLD void leave_with_heartbeat(struct heap *heap)
 static void leave(struct heap *heap)
 {
     if (UNLIKELY(heap->view.budget < 0) && !interrupt_holds_magazines(heap))
-        leave_with_heartbeat(heap);
+        leave_spent(heap);
     else
         entry_leave(heap);
 }

@@ -2,6 +2,7 @@
 
 #include "arena/meta.h"
 #include "base/atomic.h"
+#include "heap/budget.h"
 #include "heap/delay.h"
 #include "heap/freeze.h"
 #include "heap/magazine.h"
@@ -80,6 +81,7 @@ static struct heap *create(void)
     heap->next = all;
     store_release(&all, heap);
     lock_drop(&life_lock);
+    budget_begin(heap);
     return heap;
 }
 

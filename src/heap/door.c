@@ -18,6 +18,7 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/profiler.h"
 #include "heap/relief.h"
 #include "heap/report.h"
 #include "heap/route.h"
@@ -99,9 +100,35 @@ static void *small(struct heap *heap, size_t size)
     return block;
 }
 
-static COLD void *sample(struct heap *heap, size_t size)
+/* Of a request that the profiler wants to see. In the hardened library one of nothing is a pointer to closed memory. */
+static void *profiled(size_t size, const struct os_frame *from)
 {
-    return heap_events.sample != NULL ? heap_events.sample(heap, size) : NULL;
+    const struct profiler *profiler = profiler_now();
+    if (profiler == NULL || size == SEAL_BYTES)
+        return NULL;
+    return profiler->take(size_class_of(size), size - SEAL_BYTES, from);
+}
+
+/* The budget is spent: the request may be a sample, of the profiler's or else of those that are guarded. */
+static COLD void *sample(struct heap *heap, size_t size, struct os_frame from)
+{
+    void *block = NULL;
+    if (!interrupt_holds_magazines(heap) && budget_take_sample(heap))
+        block = profiled(size, &from);
+    if (block == NULL && heap_events.sample != NULL)
+        block = heap_events.sample(heap, size);
+    relief_note(heap);
+    /* cppcheck-suppress returnDanglingLifetime ; a block, not the frame */
+    return block;
+}
+
+static COLD void sample_large(struct heap *heap, const void *p, size_t size, struct os_frame from)
+{
+    const struct profiler *profiler = profiler_now();
+    struct large *block = large_find(p);
+    if (interrupt_holds_magazines(heap) || !budget_take_sample(heap) || profiler == NULL || block->sample != NULL)
+        return;
+    block->sample = profiler->note(p, size, &from);
 }
 
 static void *from_orphan(size_t size)
@@ -169,7 +196,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
         return small_without_heap(size);
     if (unborn) /* the caller charged the static view */
         charge(heap, size);
-    void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size) : NULL;
+    void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size, os_frame_here()) : NULL;
     if (LIKELY(block == NULL))
         block = small(heap, size);
     leave(heap);
@@ -219,22 +246,33 @@ void *door_malloc_large(size_t size, size_t align, bool *zero)
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
         if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
             block = large(heap, size, align, zero);
-    if (heap != NULL)
+    if (heap != NULL) {
+        if (UNLIKELY(heap->view.budget < 0) && block != NULL)
+            sample_large(heap, block, size, os_frame_here());
         leave(heap);
+    }
     if (block == NULL)
         errno = ENOMEM;
     return block;
 }
 
+/* What a block grows by was requested. */
 static void *resize(struct heap *heap, struct large *block, size_t size)
 {
+    const void *before = block->base;
+    size_t bytes = block->bytes;
     void *p = large_resize(block, size);
     if (p == NULL && limit_is_short_of(size - block->bytes)) {
         (void)relief_give_back(heap);
         p = large_resize(block, size);
     }
-    if (heap != NULL)
+    if (heap != NULL) {
+        if (p != NULL && block->bytes > bytes)
+            charge(heap, block->bytes - bytes);
         relief_note(heap);
+    }
+    if (p != NULL && UNLIKELY(block->sample != NULL))
+        profiler_now()->resized(block->sample, before, p, size);
     return p;
 }
 
@@ -242,8 +280,11 @@ void *door_resize_large(struct large *block, size_t size)
 {
     struct heap *heap = enter_own();
     void *p = heap != NULL || !fork_holds_any_lock() ? resize(heap, block, size) : NULL;
-    if (heap != NULL)
+    if (heap != NULL) {
+        if (UNLIKELY(heap->view.budget < 0) && p != NULL)
+            sample_large(heap, p, size, os_frame_here());
         leave(heap);
+    }
     return p;
 }
 
@@ -296,6 +337,8 @@ size_t door_usable_size(const void *p)
         report_pointer(FAULT_USE_AFTER_FREE, p);
     if (tag >= TAG_KINDS && slab_holds(arena_span(p), p))
         return HARDENED ? seal_size(p, tag % SIZE_CLASSES, FAULT_USE_AFTER_FREE) : size_classes[tag % SIZE_CLASSES].size;
+    if (tag == TAG_SAMPLED && slab_holds(arena_span(p), p))
+        return ((const struct slab *)arena_span(p))->stride;
     const struct large *block = large_find(p);
     return block != NULL ? block->bytes : size_of_other(p);
 }

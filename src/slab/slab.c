@@ -11,12 +11,14 @@ static size_t record_bytes(uint32_t blocks)
     return sizeof(struct slab) + divide_up(blocks, 64) * sizeof(uint64_t);
 }
 
-struct slab *slab_make(unsigned class, void *base)
+size_t slab_bytes(unsigned class)
+{
+    return record_bytes(size_classes[class].blocks);
+}
+
+void slab_prepare(struct slab *slab, unsigned class, void *base)
 {
     const struct size_class *c = &size_classes[class];
-    struct slab *slab = meta_alloc(record_bytes(c->blocks));
-    if (slab == NULL)
-        return NULL;
     slab->base = base;
     slab->stride = c->size;
     slab->reciprocal = c->reciprocal;
@@ -28,6 +30,13 @@ struct slab *slab_make(unsigned class, void *base)
     memset(slab->bitmap, 0xff, c->blocks / 64 * sizeof(uint64_t));
     if (c->blocks % 64 != 0)
         slab->bitmap[c->blocks / 64] = ((uint64_t)1 << c->blocks % 64) - 1;
+}
+
+struct slab *slab_make(unsigned class, void *base)
+{
+    struct slab *slab = meta_alloc(slab_bytes(class));
+    if (slab != NULL)
+        slab_prepare(slab, class, base);
     return slab;
 }
 

@@ -46,7 +46,11 @@ enum slab_verdict {
     SLAB_DOUBLE_FREE,  /* the block is free already */
 };
 
-/* A slab of `class` over the units at `base`, all blocks free. NULL: no metadata memory. */
+/* Makes a slab of `class` over the units at `base`, all blocks free, in zeroed memory of so many bytes. */
+size_t slab_bytes(unsigned class);
+void slab_prepare(struct slab *slab, unsigned class, void *base);
+
+/* The same in metadata memory. NULL: there is none. */
 struct slab *slab_make(unsigned class, void *base);
 
 /* Frees the record. */

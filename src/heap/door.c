@@ -205,17 +205,17 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
     return block;
 }
 
-NOINLINE void *door_malloc(size_t size)
+ENTRANCE NOINLINE void *door_malloc(size_t size)
 {
     return malloc_as(size, FAMILY_MALLOC);
 }
 
-NOINLINE void *door_new(size_t size)
+ENTRANCE NOINLINE void *door_new(size_t size)
 {
     return malloc_as(size, FAMILY_NEW);
 }
 
-NOINLINE void *door_new_array(size_t size)
+ENTRANCE NOINLINE void *door_new_array(size_t size)
 {
     return malloc_as(size, FAMILY_NEW_ARRAY);
 }
@@ -234,7 +234,7 @@ static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
     return block;
 }
 
-void *door_malloc_large(size_t size, size_t align, bool *zero)
+ENTRANCE void *door_malloc_large(size_t size, size_t align, bool *zero)
 {
     const struct keeper *keeper = keeper_now();
     if (UNLIKELY(keeper != NULL)) {
@@ -276,7 +276,7 @@ static void *resize(struct heap *heap, struct large *block, size_t size)
     return p;
 }
 
-void *door_resize_large(struct large *block, size_t size)
+ENTRANCE void *door_resize_large(struct large *block, size_t size)
 {
     struct heap *heap = enter_own();
     void *p = heap != NULL || !fork_holds_any_lock() ? resize(heap, block, size) : NULL;
@@ -328,6 +328,13 @@ static COLD size_t size_of_other(const void *p)
     return size;
 }
 
+static COLD size_t size_of_sampled(const struct slab *slab, const void *p)
+{
+    if (slab_is_free(slab, p))
+        report_pointer(FAULT_USE_AFTER_FREE, p);
+    return slab->stride;
+}
+
 size_t door_usable_size(const void *p)
 {
     uintptr_t tag = arena_tag(p);
@@ -338,7 +345,7 @@ size_t door_usable_size(const void *p)
     if (tag >= TAG_KINDS && slab_holds(arena_span(p), p))
         return HARDENED ? seal_size(p, tag % SIZE_CLASSES, FAULT_USE_AFTER_FREE) : size_classes[tag % SIZE_CLASSES].size;
     if (tag == TAG_SAMPLED && slab_holds(arena_span(p), p))
-        return ((const struct slab *)arena_span(p))->stride;
+        return size_of_sampled(arena_span(p), p);
     const struct large *block = large_find(p);
     return block != NULL ? block->bytes : size_of_other(p);
 }

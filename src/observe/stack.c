@@ -24,9 +24,11 @@ size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most)
     return count;
 }
 
-/* The linker's names for the ends of the section FRAGILE: malloc and its kin. */
+/* The linker's names for the ends of the sections FRAGILE, malloc and its kin, and ENTRANCE. */
 extern const char __start_hak_fragile[] HIDDEN;
 extern const char __stop_hak_fragile[] HIDDEN;
+extern const char __start_hak_entrance[] HIDDEN;
+extern const char __stop_hak_entrance[] HIDDEN;
 
 struct range {
     uintptr_t start;
@@ -63,9 +65,10 @@ static struct range own_range(void)
 size_t stack_own_calls(const uintptr_t *calls, size_t count)
 {
     struct range own = own_range();
-    struct range entries = {(uintptr_t)__start_hak_fragile, (uintptr_t)(__stop_hak_fragile - __start_hak_fragile)};
+    struct range hot = {(uintptr_t)__start_hak_fragile, (uintptr_t)(__stop_hak_fragile - __start_hak_fragile)};
+    struct range door = {(uintptr_t)__start_hak_entrance, (uintptr_t)(__stop_hak_entrance - __start_hak_entrance)};
     size_t first = count > 0; /* the function that says from where */
-    while (first < count && (is_in(&own, calls[first] - 1) || is_in(&entries, calls[first] - 1)))
+    while (first < count && (is_in(&own, calls[first] - 1) || is_in(&hot, calls[first] - 1) || is_in(&door, calls[first] - 1)))
         first++;
     return first;
 }

@@ -83,6 +83,12 @@ bool slab_holds(const struct slab *slab, const void *p)
     return index_of(slab, p) < slab->blocks;
 }
 
+UNSANITIZED bool slab_is_free(const struct slab *slab, const void *p)
+{
+    uint32_t index = index_of(slab, p);
+    return (slab->bitmap[index / 64] >> index % 64 & 1) != 0;
+}
+
 enum slab_verdict slab_put(struct slab *slab, const void *p)
 {
     uint32_t index = index_of(slab, p);

@@ -63,6 +63,9 @@ unsigned slab_take(struct slab *slab, void **top, unsigned want);
 /* Is p the start of a block, whatever its state? */
 bool slab_holds(const struct slab *slab, const void *p);
 
+/* Is the block at p, which is the start of one, free? Without a lock, at some moment. */
+bool slab_is_free(const struct slab *slab, const void *p);
+
 /* Takes back a block. Anything but SLAB_FINE leaves the slab as it was. */
 enum slab_verdict slab_put(struct slab *slab, const void *p);
 

@@ -43,8 +43,10 @@ double chance_within(double x)
     int doublings = 0;
     if (x > 40)
         return 1;
-    for (; x > 1. / 16; x /= 2)
+    while (x > 1. / 16) {
+        x /= 2;
         doublings++;
+    }
     double e = -x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5))));
     for (; doublings > 0; doublings--)
         e *= e + 2;

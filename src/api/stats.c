@@ -13,6 +13,7 @@
 #include "heap/fork.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
+#include "heap/shelf.h"
 #include "large/bigcache.h"
 #include "large/large.h"
 #include "observe/profile_slabs.h"
@@ -73,6 +74,21 @@ void stats_read(struct hak_stats *stats)
     *stats = (struct hak_stats){0};
     if (load_acquire(&arena.base) != NULL)
         door_visit(read, stats);
+}
+
+bool stats_next_heap(struct heap_free *free)
+{
+    const struct heap *heap = free->at != NULL ? free->at->next : life_heaps();
+    if (heap == NULL)
+        return false;
+    *free = (struct heap_free){.at = heap, .number = heap->number};
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        free->cached_blocks[class] = magazine_count(heap, class);
+        free->cached_bytes += free->cached_blocks[class] * size_classes[class].size;
+    }
+    free->free_bytes = shelf_free_bytes(heap);
+    free->slab_bytes = (load_relaxed(&heap->units) << UNIT_SHIFT) - load_relaxed(&heap->hole_bytes);
+    return true;
 }
 
 static void read_resident(void *argument)

@@ -60,20 +60,30 @@ static void describe(char text[TEXT_MOST], const struct heap_counts *before, con
     }
 }
 
-static void leaving(struct heap *heap, const char *operation, const void *p, size_t size)
+struct done {
+    const char *operation;
+    const void *p;
+    size_t size;
+};
+
+static void write_route(uint32_t number, const struct heap *heap, const struct heap_counts *before, const struct done *done)
 {
     char text[TEXT_MOST];
     char bytes[32] = "";
+    describe(text, before, heap->counts);
+    if (done->size != SIZE_UNKNOWN)
+        (void)fmt_print(bytes, sizeof bytes, " of %zu bytes", done->size);
+    note("hakmem: route %u: %s %p%s, thread %d%s", number, done->operation, done->p, bytes, heap->thread, text);
+}
+
+static void leaving(struct heap *heap, const char *operation, const void *p, size_t size)
+{
     struct visit *visit = visit_of(heap);
     if (load_relaxed(&visit->heap) != heap)
         return;
     uint32_t number = add_relaxed(&written, 1u) + 1;
-    if (number <= policy.traced) {
-        describe(text, &visit->before, heap->counts);
-        if (size != SIZE_UNKNOWN)
-            fmt_print(bytes, sizeof bytes, " of %zu bytes", size);
-        note("hakmem: route %u: %s %p%s, thread %d%s", number, operation, p, bytes, heap->thread, text);
-    }
+    if (number <= policy.traced)
+        write_route(number, heap, &visit->before, &(struct done){operation, p, size});
     if (number == policy.traced)
         note("hakmem: route: that was the last; HAKMEM_TRACE=route:N shows N");
     store_release(&visit->heap, NULL);

@@ -22,7 +22,7 @@
 
 static void add_heap(struct hak_stats *stats, const struct heap *heap)
 {
-    size_t slab_bytes = load_relaxed(&heap->units) << UNIT_SHIFT;
+    size_t bytes = load_relaxed(&heap->units) << UNIT_SHIFT;
     size_t in_use = load_relaxed(&heap->hole_bytes);
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         size_t size = size_classes[class].size;
@@ -37,7 +37,7 @@ static void add_heap(struct hak_stats *stats, const struct heap *heap)
         stats->flushes += load_relaxed(&heap->counts->flushes[class]);
         in_use += out * size;
     }
-    stats->slab_free_bytes += slab_bytes - min_size(slab_bytes, in_use);
+    stats->slab_free_bytes += bytes - min_size(bytes, in_use);
     stats->hole_bytes += load_relaxed(&heap->hole_bytes);
     stats->requested_bytes += heap_requested(heap);
     stats->purged_bytes += load_relaxed(&heap->counts->of[COUNT_HOLE_BYTES]);

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import statistics_fields
 from support import RELEASE
 
 LIBRARY = RELEASE / "libhakmem.so"
@@ -206,6 +207,21 @@ c.fflush(None)
             self.assertRegex(line, rf"^hakmem: route {number}: {operation}")
         self.assertIn("hakmem: route: that was the last; HAKMEM_TRACE=route:N shows N", lines[-1])
         self.assertTrue(any("served_by_new_slab 1" in line for line in lines))
+
+    def test_each_field_is_explained(self) -> None:
+        stats = checked(run("pass", HAKMEM_STATS="exit").stderr)
+        document = statistics_fields.DOCUMENT.read_text()
+        explained = {field.name for field in statistics_fields.fields()}
+        for group in ("memory", "counters", "profile", "os"):
+            for name in stats[group]:
+                self.assertTrue(name in explained or f"`{name}`" in document, name)
+        for row in [*stats["classes"], *stats["threads"]]:
+            for name in row:
+                self.assertTrue(name in explained or f"`{name}`" in document, name)
+        for lock in stats["locks"]:
+            for name in lock.keys() - {"name"}:
+                self.assertIn(f"{lock['name']}.{name}", explained)
+        self.assertIn(statistics_fields.table(), document, "run tests/py/write_statistics.py")
 
     def test_nothing_is_written_unasked(self) -> None:
         done = run("print(1)")

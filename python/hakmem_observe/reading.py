@@ -54,7 +54,9 @@ class Reader:
             raise TornError(self._memory.pid, "its table of metrics cannot be read")
         raws = [lay.read_metric(data, i * size) for i in range(count)]
         texts = self._memory.strings([text for raw in raws for text in (raw.name, raw.about)], _MOST_ABOUT)
-        made = [lay.make_metric(raw, texts[2 * i], texts[2 * i + 1], self._layout.heap_bytes) for i, raw in enumerate(raws)]
+        made = [
+            lay.make_metric(raw, texts[2 * i], texts[2 * i + 1], self._layout.heap_bytes) for i, raw in enumerate(raws)
+        ]
         return [metric for metric in made if metric is not None]
 
     def _values(self, metrics: list[Metric]) -> dict[str, int]:

@@ -153,7 +153,9 @@ def parse_series(text: str, where: str) -> list[Snapshot]:
             if series and "\n" not in text[position:].rstrip("\n"):
                 say(f"warning: {where}: {_place(text, position)}: the last object is cut off; left out")
                 break
-            raise CannotError(f"{where}: no JSON at {_place(text, at)}: {reason}; legal is a statistics file") from error
+            raise CannotError(
+                f"{where}: no JSON at {_place(text, at)}: {reason}; legal is a statistics file"
+            ) from error
         series.append(from_json(told, f"{where}: {_place(text, position)}" if series else where))
         position = end
     if not series:

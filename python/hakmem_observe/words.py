@@ -31,6 +31,17 @@ ABOUT = {
     "soft_limit_bytes": "beyond it memory is given back sooner",
     "hard_limit_bytes": "beyond it requests fail",
     "purged_bytes": "given back to the system since the start",
+    "live_bytes": "live small blocks of the heap's slabs",
+    "live_blocks": "live blocks of the class",
+    "cached_blocks": "free blocks of the class in threads' magazines",
+    "slab_free_blocks": "free blocks of the class in slabs",
+    "slabs": "slabs of the class",
+    "taken": "how often the lock was taken",
+    "waits": "how often a thread had to wait for the lock",
+    "rate_bytes": "bytes between samples; 0: the profiler is off",
+    "samples": "allocations that the profiler has sampled",
+    "live_samples": "samples whose block is live",
+    "dropped": "samples for which there was no room",
     "requested_bytes": "what the program asked for since the start",
 }
 

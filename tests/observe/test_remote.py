@@ -95,7 +95,9 @@ class Reading(fakes.FakeTest):
 
     def test_process_that_becomes_another(self) -> None:
         gate = fakes.directory() / "gate"
-        started = self.start("/bin/sh", "-c", f"until test -e {gate}; do sleep 0.05; done; unset LD_PRELOAD; exec sleep 60")
+        started = self.start(
+            "/bin/sh", "-c", f"until test -e {gate}; do sleep 0.05; done; unset LD_PRELOAD; exec sleep 60"
+        )
         process = Process(started.pid)
         process.snapshot()
         gate.touch()
@@ -121,7 +123,11 @@ class Damaged(fakes.FakeTest):
                 self.assertLess(time.monotonic() - before, 5)
 
     def test_impossible_headers(self) -> None:
-        for wrong, line in (("version", r"another version of hakmem's control \(9\)"), ("layout", "impossible"), ("small", "")):
+        for wrong, line in (
+            ("version", r"another version of hakmem's control \(9\)"),
+            ("layout", "impossible"),
+            ("small", ""),
+        ):
             with self.subTest(wrong), self.assertRaisesRegex(CannotError, line):
                 Process(self.start(wrong=wrong).pid)
 

@@ -72,7 +72,9 @@ def draw(samples: Sequence[Sequence[int]], seconds: Sequence[float], width: int,
     text = Text(no_wrap=True)
     for row in range(rows - 1, -1, -1):
         labelled = row in (rows - 1, 0) or (rows >= 8 and row == rows // 2)
-        label = words.count_bytes(top * (row + (row == rows - 1)) / rows) if labelled and row else "0" if not row else ""
+        label = (
+            words.count_bytes(top * (row + (row == rows - 1)) / rows) if labelled and row else "0" if not row else ""
+        )
         text.append(f"{label:>{_AXIS - 2}} {'┤' if labelled else '│'}", "dim")
         text.append(" " * (columns - len(tops)))
         for heights in tops:

@@ -35,7 +35,7 @@ def memory(snapshot: Snapshot, explain: bool) -> Table:
         table.columns[4].justify, table.columns[4].no_wrap = "left", False
     whole = snapshot.parts_bytes or 1
     for name in PARTS:
-        if name in snapshot.memory:
+        if name in snapshot.memory and (snapshot.part(name) or name != "checked_live_bytes"):
             share = snapshot.part(name) / whole
             bar = Text("█" * round(share * _BAR), "cyan")
             meaning = [_about(snapshot, name)] if explain else []

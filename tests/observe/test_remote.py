@@ -36,6 +36,9 @@ class Reading(fakes.FakeTest):
         self.assertIsNone(taken.memory["soft_limit_bytes"])
         self.assertEqual(taken.counters["heartbeats"], 10)
         self.assertEqual(taken.counters["refills"], 12)
+        self.assertEqual(taken.counters["remote_sent_blocks"], 17)
+        self.assertNotIn("slabs", taken.counters)
+        self.assertEqual([row["remote_sent_blocks"] for row in taken.threads], [9, 8])
         self.assertGreaterEqual(taken.counters["requested_bytes"] or 0, 6000)
         (row,) = taken.classes
         self.assertEqual((row["class"], row["size"], row["live_blocks"], row["cached_blocks"]), (1, 48, 45, 15))

@@ -52,6 +52,8 @@ def _legend(history: History) -> list[Text]:
     for state in range(len(PARTS) - 1, -1, -1):
         name = PARTS[state]
         size = snapshot.part(name)
+        if size == 0 and name == "checked_live_bytes":
+            continue  # only in check mode
         share = size / (snapshot.parts_bytes or 1)
         lines.append(
             Text.assemble(chart.mark(state), f" {words.LABELS[name]:<13} {words.count_bytes(size):>9} {share:>4.0%}")

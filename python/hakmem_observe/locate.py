@@ -4,6 +4,7 @@ linked with the archive."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,7 +93,14 @@ def _by_magic(memory: Memory, mapped: list[Mapping]) -> int | None:
     return None
 
 
-def control_address(pid: int, memory: Memory) -> int:
+def _version(mapping: Mapping) -> str:
+    """Of the library, as its file's name says; empty if it does not."""
+    found = re.search(r"\.so\.(\d+\.\d+[.\d]*)$", mapping.name)
+    return found[1] if found else ""
+
+
+def control_address(pid: int, memory: Memory) -> tuple[int, str]:
+    """And the library's version, if that can be said."""
     found = files(procfs.mappings(pid))
     libraries = [mapped for mapped in found.values() if is_library(mapped[0])]
     for mapped in libraries:
@@ -101,7 +109,7 @@ def control_address(pid: int, memory: Memory) -> int:
         if address is None or memory.read(address, len(MAGIC)) != MAGIC:
             address = _by_magic(memory, mapped)
         if address is not None:
-            return address
+            return address, _version(mapped[0])
     try:
         program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except PermissionError as error:
@@ -114,7 +122,7 @@ def control_address(pid: int, memory: Memory) -> int:
         if mapped[0].path == program:
             address = _by_symbol(pid, mapped, [Path(f"/proc/{pid}/exe")])
             if address is not None:
-                return address
+                return address, ""
     if libraries:
         raise AbsentError(
             f"process {pid}: {libraries[0][0].path} has no {SYMBOL}: a version of hakmem before there were statistics"

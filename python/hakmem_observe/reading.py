@@ -21,7 +21,8 @@ _MOST_ABOUT = 400
 class Reader:
     """Of one process's control block. What never changes is read once."""
 
-    def __init__(self, memory: Memory, address: int) -> None:
+    def __init__(self, memory: Memory, address: int, library: str = "") -> None:
+        self._library = library
         self._memory = memory
         self._address = address
         self._metrics: list[Metric] | None = None
@@ -92,6 +93,7 @@ class Reader:
         return Snapshot(
             pid=pid,
             unix_ms=int(time.time() * 1000),
+            library=self._library,
             uptime_ms=procfs.age_ms(pid),
             memory=_memory(groups["memory"], counters, classes, units, self._layout.unit_bytes),
             counters=counters,

@@ -178,7 +178,7 @@ static void fill(void)
 
 static void serve(void)
 {
-    uint32_t request = __atomic_load_n(&hak_control.request, __ATOMIC_ACQUIRE);
+    uint32_t request = __atomic_exchange_n(&hak_control.request, 0, __ATOMIC_ACQUIRE);
     if (request == 0)
         return;
     int result = 0;
@@ -200,8 +200,7 @@ static void serve(void)
         result = 22;
     }
     hak_control.result = result;
-    hak_control.served++;
-    __atomic_store_n(&hak_control.request, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&hak_control.served, hak_control.served + 1, __ATOMIC_RELEASE);
 }
 
 static void *run(void *unused)

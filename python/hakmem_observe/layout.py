@@ -22,6 +22,8 @@ _LAYOUT = 568
 _LAYOUT_BYTES = 176
 CONTROL_BYTES = _LAYOUT + _LAYOUT_BYTES
 
+WORD = 1 << 64  # sums are modulo this, as the library's own
+
 MOST_HEAPS = 65536
 MOST_CLASSES = 64
 MOST_METRICS = 512

@@ -99,7 +99,7 @@ static uint64_t tags[SUPERSLABS * UNITS];
 static void *spans[SUPERSLABS * UNITS];
 static void *table_word = table, *tags_word = tags, *spans_word = spans, *base_word;
 static uint64_t superslab_count = SUPERSLABS;
-static uint64_t purges, held = 123456, heartbeats[4] = {1, 2, 3, 4}, soft = UINT64_MAX, taken = 77, waits = 5, maps = 9, rate;
+static uint64_t purges, held = 123456, heartbeats[4] = {1, 2, 8, (uint64_t)-1}, soft = UINT64_MAX, taken = 77, waits = 5, maps = 9, rate;
 
 #define OWN(variable) (uint64_t)(uintptr_t)&(variable)
 static struct metric metrics[] = {

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
@@ -44,13 +45,13 @@ def paths(pid: int, mapping: Mapping) -> Iterator[Path]:
 
 
 def value_of(path: Path, name: str) -> tuple[int, list[tuple[int, int, int]]] | None:
-    """The symbol's value, and of each loaded segment offset in the file, bytes there and address. None: there is none."""
+    """The symbol's value, and of each loaded segment offset in the file, bytes there and address. None: no symbol."""
     try:
         with path.open("rb") as file:
             elf = ELFFile(file)
             loads = [(s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in elf.iter_segments("PT_LOAD")]
             for section in (".dynsym", ".symtab"):
-                table = elf.get_section_by_name(section)
+                table: Any = elf.get_section_by_name(section)
                 symbols = table.get_symbol_by_name(name) if table is not None else None
                 for symbol in symbols or []:
                     if symbol["st_shndx"] != "SHN_UNDEF":

@@ -54,7 +54,7 @@ class _Control:
 
 
 class Process:
-    """Raises CannotError, whose text is the line for the user, if the process does not use hakmem or may not be looked at."""
+    """Raises CannotError, the line for the user, if the process does not use hakmem or may not be looked at."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -94,7 +94,7 @@ class Process:
         return taken
 
     def request(self, kind: int, argument: int = 0, path: str = "", wait_seconds: float | None = None) -> int:
-        """0 or the errno value it failed with. Raises if no thread of the process comes to the allocator's door in time."""
+        """0 or the errno value it failed with. Raises if no thread comes to the allocator's door in time."""
         self._check()
         name = os.fsencode(path)
         if len(name) >= lay.PATH_BYTES or b"\0" in name:

@@ -140,8 +140,13 @@ def from_json(told: Any, where: str) -> Snapshot:
     return Snapshot(
         **{key: told.get(key, 0) for key in _NUMBERS},
         library=str(told.get("library", "")),
-        **tables,
-        **{key: _list(told, key, where) for key in _LISTS},
+        memory=tables["memory"],
+        counters=tables["counters"],
+        classes=_list(told, "classes", where),
+        threads=_list(told, "threads", where),
+        locks=_list(told, "locks", where),
+        os=tables["os"],
+        profile=tables["profile"],
         more={key: value for key, value in told.items() if key not in _KNOWN},
     )
 

@@ -131,7 +131,11 @@ def locks(snapshot: Snapshot) -> Table:
         taken, waits = row.get("taken") or 0, row.get("waits") or 0
         waited = f"{(row['waited_ns'] or 0) / 1e6:.3f} ms" if "waited_ns" in row else ""
         table.add_row(
-            str(row.get("name", "")), words.count(taken), words.count(waits), f"{waits / taken if taken else 0:.2%}", waited
+            str(row.get("name", "")),
+            words.count(taken),
+            words.count(waits),
+            f"{waits / taken if taken else 0:.2%}",
+            waited,
         )
     return table
 

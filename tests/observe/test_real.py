@@ -1,4 +1,4 @@
-"""The real library in a real service under load, from outside: what is read agrees with what the library itself writes."""
+"""The real library in a service under load, from outside: what is read agrees with what the library itself writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ class Service(unittest.TestCase):
     def start(self, *wrapper: str, **more: str) -> subprocess.Popen[str]:
         environment = {**os.environ, "LD_PRELOAD": str(build.LIBRARY.resolve()), "PYTHONMALLOC": "malloc", **more}
         process = subprocess.Popen(
-            [*wrapper, sys.executable, str(SERVICE)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*wrapper, sys.executable, str(SERVICE)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self.addCleanup(self.stop, process)
         assert process.stdout is not None
@@ -116,7 +120,12 @@ class Service(unittest.TestCase):
         environment = {**os.environ, "PYTHONPATH": str(fakes.ROOT / "python")}
         for command in ("stat", "doctor"):
             done = subprocess.run(
-                [*weak, *fakes.HAKMEM, command, str(pid)], env=environment, capture_output=True, text=True, timeout=60, check=False
+                [*weak, *fakes.HAKMEM, command, str(pid)],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
             )
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertRegex(done.stderr, r"\Ahakmem: process \d+: .*may not be (read|looked at)[^\n]*\n\Z")

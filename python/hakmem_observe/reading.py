@@ -79,8 +79,8 @@ class Reader:
         return values
 
     def _units(self, metrics: list[Metric], heaps: Heaps) -> Units:
-        """By a walk over all units: 0.5 s per GiB. Where the library counts what the walk is for, one walk is enough to learn
-        how many blocks a slab of each class has."""
+        """By a walk over all units: 0.5 s per GiB. Where the library counts what the walk is for, one walk is enough to
+        learn how many blocks a slab of each class has."""
         names = {metric.name for metric in metrics}
         if not names >= _INSTEAD_OF_WALK:
             return read_units(self._memory, self._layout)

@@ -1,0 +1,1 @@
+"""Looking at programs that use hakmem, from outside. Runs in a private environment: see hakmem_cli/venv.py."""

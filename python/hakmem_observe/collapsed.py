@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hakmem_observe.human import printable
 from hakmem_observe.stacks import Profile
-from hakmem_observe.units import printable
 
 
 def encode(profile: Profile, what: str) -> str:

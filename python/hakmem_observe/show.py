@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hakmem_observe.human import count, duration, printable, size
 from hakmem_observe.stacks import LIFETIMES, VALUES, Amount, Frame, Profile, Site, by_frame, sum_of
-from hakmem_observe.units import count, duration, printable, size
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _CALLERS = 3

@@ -1,0 +1,84 @@
+"""`hakmem prof`: arguments to actions."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from hakmem_cli.say import CannotError
+from hakmem_observe import prof, profile_files
+from hakmem_observe.stacks import VALUES
+
+_LARGEST_RATE = 1 << 40
+
+
+def _rate(text: str) -> int:
+    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in tuple("KMG") else (text, "")
+    if number.isascii() and number.isdigit():
+        rate = int(number) << {"": 0, "K": 10, "M": 20, "G": 30}[unit]
+        if 1 <= rate <= _LARGEST_RATE:
+            return rate
+    raise argparse.ArgumentTypeError(f"{text}: legal are 1 to {_LARGEST_RATE} bytes, also as 64K, 1M, 1G")
+
+
+def _rows(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text}: legal are 1 to 100000")
+    return int(text)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line that says what is legal."""
+
+    def error(self, message: str) -> NoReturn:
+        usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
+        raise CannotError(f"{message}; {usage}")
+
+
+def _output_options() -> _Parser:
+    options = _Parser(add_help=False)
+    options.add_argument("--output", metavar="FILE", help="where to write (default: in this directory)")
+    options.add_argument(
+        "--format", choices=list(profile_files.FORMATS), default="pprof", help="of what is written (default: pprof)"
+    )
+    options.add_argument("--what", choices=VALUES, help="which bytes collapsed stacks carry (default: live)")
+    options.add_argument("--force", action="store_true", help="write over a file that exists")
+    return options
+
+
+def _parse(words: list[str]) -> argparse.Namespace:
+    parser = _Parser(prog="hakmem prof", description="Which code allocates how much.", allow_abbrev=False)
+    actions = parser.add_subparsers(metavar="ACTION", parser_class=_Parser, required=True)
+    output = _output_options()
+
+    one = actions.add_parser("start", help="start a process's profiler", allow_abbrev=False)
+    one.add_argument("pid", metavar="PID")
+    one.add_argument("--rate", type=_rate, default=0, metavar="BYTES", help="between samples (default: 512K)")
+    one.set_defaults(call=prof.start)
+
+    one = actions.add_parser("stop", help="stop it; what was sampled stays", allow_abbrev=False)
+    one.add_argument("pid", metavar="PID")
+    one.set_defaults(call=prof.stop)
+
+    one = actions.add_parser("dump", help="write its profile", parents=[output], allow_abbrev=False)
+    one.add_argument("pid", metavar="PID")
+    one.set_defaults(call=prof.dump)
+
+    one = actions.add_parser("convert", help="a profile in another form", parents=[output], allow_abbrev=False)
+    one.add_argument("file", metavar="FILE")
+    one.set_defaults(call=prof.convert)
+
+    one = actions.add_parser("show", help="a profile on the terminal", allow_abbrev=False)
+    one.add_argument("file", metavar="FILE")
+    one.add_argument("--what", choices=VALUES, help="which bytes to sort by (default: live)")
+    one.add_argument("--top", type=_rows, default=20, metavar="N", help="so many sites (default: 20)")
+    one.set_defaults(call=prof.show_file)
+    parsed = parser.parse_args(words)
+    if getattr(parsed, "format", "collapsed") != "collapsed" and parsed.what:
+        parser.error("--what: only with --format collapsed; the other formats carry all values")
+    return parsed
+
+
+def main(words: list[str]) -> int:
+    parsed = _parse(words)
+    return int(parsed.call(parsed))

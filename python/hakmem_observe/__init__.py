@@ -1,1 +1,1 @@
-"""Looking at programs that use hakmem, from outside. Runs in a private environment: see hakmem_cli/venv.py."""
+"""Looking at a process from outside: statistics, a live view, the doctor, heap profiles, the report."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
 
-from hakmem_cli.say import CannotError
 from hakmem_observe import prof, profile_files
+from hakmem_observe.arguments import Parser
 from hakmem_observe.stacks import VALUES
 
 _LARGEST_RATE = 1 << 40
@@ -27,16 +26,8 @@ def _rows(text: str) -> int:
     return int(text)
 
 
-class _Parser(argparse.ArgumentParser):
-    """Errors in one line that says what is legal."""
-
-    def error(self, message: str) -> NoReturn:
-        usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
-        raise CannotError(f"{message}; {usage}")
-
-
-def _output_options() -> _Parser:
-    options = _Parser(add_help=False)
+def _output_options() -> Parser:
+    options = Parser(add_help=False)
     options.add_argument("--output", metavar="FILE", help="where to write (default: in this directory)")
     options.add_argument(
         "--format", choices=list(profile_files.FORMATS), default="pprof", help="of what is written (default: pprof)"
@@ -47,8 +38,8 @@ def _output_options() -> _Parser:
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
-    parser = _Parser(prog="hakmem prof", description="Which code allocates how much.", allow_abbrev=False)
-    actions = parser.add_subparsers(metavar="ACTION", parser_class=_Parser, required=True)
+    parser = Parser(prog="hakmem prof", description="Which code allocates how much.", allow_abbrev=False)
+    actions = parser.add_subparsers(metavar="ACTION", parser_class=Parser, required=True)
     output = _output_options()
 
     one = actions.add_parser("start", help="start a process's profiler", allow_abbrev=False)

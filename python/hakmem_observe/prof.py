@@ -1,89 +1,73 @@
-"""What `hakmem prof` does: the heap profiler of a running process, and its profiles."""
+"""`hakmem prof`: which code allocates how much."""
 
 from __future__ import annotations
 
 import argparse
-import errno
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
-from hakmem_cli.say import CannotError, say
-from hakmem_observe import human, procfs, profile_files, show
-from hakmem_observe.remote import Process, Request
-from hakmem_observe.stacks import Profile
+from hakmem_cli.say import CannotError
+from hakmem_observe import prof_actions, profile_files
+from hakmem_observe.stacks import VALUES
+
+USE = "hakmem prof start|stop|dump PID, hakmem prof convert|show FILE; each has --help"
+
+_LARGEST_RATE = 1 << 40
 
 
-def _ask(process: Process, request: Request, what: str, argument: int = 0, path: str = "") -> None:
-    """Ends in one line if the process could not do it."""
-    result = process.request(request, argument, path)
-    if result == errno.EINVAL and request is Request.DUMP_PROFILE:
-        raise CannotError(f"process {process.pid}: no profile there; start one: hakmem prof start {process.pid}")
-    if result:
-        raise CannotError(f"process {process.pid}: {what}: {os.strerror(result)}")
+def _rate(text: str) -> int:
+    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in tuple("KMG") else (text, "")
+    if number.isascii() and number.isdigit():
+        rate = int(number) << {"": 0, "K": 10, "M": 20, "G": 30}[unit]
+        if 1 <= rate <= _LARGEST_RATE:
+            return rate
+    raise argparse.ArgumentTypeError(f"{text}: legal are 1 to {_LARGEST_RATE} bytes, also as 64K, 1M, 1G")
 
 
-def start(parsed: argparse.Namespace) -> int:
-    process = Process(procfs.parse_pid(parsed.pid))
-    _ask(process, Request.START_PROFILER, "the profiler cannot be started", parsed.rate)
-    rate = human.size(parsed.rate) if parsed.rate else "512 KiB"
-    say(f"process {process.pid}: profiling, one sample in {rate}; blocks from before are not seen")
-    return 0
+def _rows(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text}: legal are 1 to 100000")
+    return int(text)
 
 
-def stop(parsed: argparse.Namespace) -> int:
-    process = Process(procfs.parse_pid(parsed.pid))
-    _ask(process, Request.STOP_PROFILER, "the profiler cannot be stopped")
-    say(f"process {process.pid}: no more samples are taken; what was taken can still be dumped")
-    return 0
+def _output_options() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("--output", metavar="FILE", help="where to write (default: in this directory)")
+    options.add_argument(
+        "--format", choices=list(profile_files.FORMATS), default="pprof", help="of what is written (default: pprof)"
+    )
+    options.add_argument("--what", choices=VALUES, help="which bytes collapsed stacks carry (default: live)")
+    options.add_argument("--force", action="store_true", help="write over a file that exists")
+    return options
 
 
-@contextmanager
-def _dumped(process: Process) -> Iterator[bytes]:
-    """The text that the process writes."""
-    with process.scratch() as (seen, name):
-        _ask(process, Request.DUMP_PROFILE, "the profile cannot be written", path=f"{name}/profile")
-        yield profile_files.read_bytes(seen / "profile")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True, prog="hakmem prof")
+    output = _output_options()
+
+    one = actions.add_parser("start", help="start a process's profiler", allow_abbrev=False)
+    one.add_argument("pid", metavar="PID")
+    one.add_argument("--rate", type=_rate, default=0, metavar="BYTES", help="between samples (default: 512K)")
+    one.set_defaults(call=prof_actions.start)
+
+    one = actions.add_parser("stop", help="stop it; what was sampled stays", allow_abbrev=False)
+    one.add_argument("pid", metavar="PID")
+    one.set_defaults(call=prof_actions.stop)
+
+    one = actions.add_parser("dump", help="write its profile", parents=[output], allow_abbrev=False)
+    one.add_argument("pid", metavar="PID")
+    one.set_defaults(call=prof_actions.dump)
+
+    one = actions.add_parser("convert", help="a profile in another form", parents=[output], allow_abbrev=False)
+    one.add_argument("file", metavar="FILE")
+    one.set_defaults(call=prof_actions.convert)
+
+    one = actions.add_parser("show", help="a profile on the terminal", allow_abbrev=False)
+    one.add_argument("file", metavar="FILE")
+    one.add_argument("--what", choices=VALUES, help="which bytes to sort by (default: live)")
+    one.add_argument("--top", type=_rows, default=20, metavar="N", help="so many sites (default: 20)")
+    one.set_defaults(call=prof_actions.show_file)
 
 
-def dump(parsed: argparse.Namespace) -> int:
-    pid = procfs.parse_pid(parsed.pid)
-    default = f"hakmem.{pid}{profile_files.FORMATS[parsed.format]}"
-    target = profile_files.target(parsed.output, default, force=parsed.force)
-    # The process may see other files under the same names than we do.
-    roots = (Path(f"/proc/{pid}/root"), Path("/"))
-    with _dumped(Process(pid)) as data:
-        profile = profile_files.decode(data, f"process {pid}", roots)
-        _write(parsed, target, data, profile)
-    return 0
-
-
-def convert(parsed: argparse.Namespace) -> int:
-    source = Path(parsed.file)
-    default = _stem(source.name) + profile_files.FORMATS[parsed.format]
-    target = profile_files.target(parsed.output, default, force=parsed.force)
-    if target.exists() and target.samefile(source):
-        raise CannotError(f"{target}: is the file to convert; --output FILE writes elsewhere")
-    data = profile_files.read_bytes(source)
-    _write(parsed, target, data, profile_files.decode(data, str(source)))
-    return 0
-
-
-def _stem(name: str) -> str:
-    ending = next((ending for ending in profile_files.FORMATS.values() if name.endswith(ending)), "")
-    return name.removesuffix(ending) or name
-
-
-def _write(parsed: argparse.Namespace, target: Path, data: bytes, profile: Profile) -> None:
-    what = parsed.what or "live"
-    profile_files.write(target, profile_files.encode(data, profile, parsed.format, what), force=parsed.force)
-    for note in profile.notes:
-        say(f"note: {human.printable(note)}")
-    total = profile.total(what)
-    say(f"written: {target} ({human.size(total.bytes)} {what}, {human.count(len(profile.sites))} sites)")
-
-
-def show_file(parsed: argparse.Namespace) -> int:
-    show.show(profile_files.read(Path(parsed.file)), parsed.what or "live", parsed.top, show.console())
-    return 0
+def prof(parsed: argparse.Namespace) -> int:
+    if getattr(parsed, "format", "collapsed") != "collapsed" and parsed.what:
+        raise CannotError(f"--what {parsed.what}: only with --format collapsed; the other formats carry all values")
+    return int(parsed.call(parsed))

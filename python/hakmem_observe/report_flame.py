@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hakmem_observe.human import printable
+from hakmem_observe.names import printable
 from hakmem_observe.stacks import VALUES, Frame, Profile
 
 _SMALLEST = 1 / 5000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hakmem_observe.human import printable
+from hakmem_observe.names import printable
 from hakmem_observe.snapshot import PARTS, Snapshot
 
 _MOST_POINTS = 1500

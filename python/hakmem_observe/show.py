@@ -7,8 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hakmem_observe.human import count, duration, printable, size
+from hakmem_observe.names import printable
 from hakmem_observe.stacks import LIFETIMES, VALUES, Amount, Frame, Profile, Site, by_frame, sum_of
+from hakmem_observe.words import count, count_bytes, duration
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _CALLERS = 3
@@ -33,7 +34,7 @@ def show(profile: Profile, what: str, rows: int, out: Console) -> None:
     table.add_column("freed after", no_wrap=True)
     table.add_column("allocated by", overflow="fold", ratio=1)
     for frame, sites in groups[:rows]:
-        cells = [size(_total(sites, name).bytes) for name in VALUES]
+        cells = [count_bytes(_total(sites, name).bytes) for name in VALUES]
         table.add_row(*cells, count(_total(sites, what).objects), bars(sites), _where(frame, sites, what))
     out.print(table)
     if len(groups) > rows:
@@ -44,8 +45,8 @@ def show(profile: Profile, what: str, rows: int, out: Console) -> None:
 
 
 def summary(profile: Profile) -> list[str]:
-    totals = ", ".join(f"{size(profile.total(name).bytes)} {name}" for name in VALUES)
-    sampled = f"one sample in {size(profile.rate)}" if profile.rate > 1 else "every block"
+    totals = ", ".join(f"{count_bytes(profile.total(name).bytes)} {name}" for name in VALUES)
+    sampled = f"one sample in {count_bytes(profile.rate)}" if profile.rate > 1 else "every block"
     age = duration(max(profile.now_ms - profile.started_ms, 0))
     return [f"{printable(profile.program)}, process {profile.pid}: {totals}", f"{sampled}, over {age}"]
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from hakmem_observe.names import without_parameters
+
 LIFETIMES = ("< 1 ms", "< 10 ms", "< 100 ms", "< 1 s", "< 10 s", "< 100 s", "< 1000 s", "longer")
 VALUES = ("live", "allocated", "peak")
 """What there is of each site; also the words of `--what`."""
@@ -142,20 +144,6 @@ class Profile:
 
 def sum_of(amounts: Iterable[Amount]) -> Amount:
     return sum(amounts, Amount())
-
-
-def without_parameters(function: str) -> str:
-    """`f<int>(char const*) const` is `f<int>`; what looks like no list of parameters at the end stays."""
-    text = re.sub(r"( const| volatile|&| \[clone [^\]]*\])+$", "", function)
-    if not text.endswith(")") or text.endswith("operator()"):
-        return function
-    depth = 0
-    for at in range(len(text) - 1, -1, -1):
-        depth += (text[at] == ")") - (text[at] == "(")
-        if depth == 0:
-            head = text[:at]
-            return head if head and not head.endswith((" ", "operator")) else function
-    return function
 
 
 def by_frame(profile: Profile) -> Iterator[tuple[Frame, list[Site]]]:

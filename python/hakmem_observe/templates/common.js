@@ -3,7 +3,7 @@
 const hakmem = {
   data: JSON.parse(document.getElementById("data").textContent),
 
-  // As human.size() in Python.
+  // As count_bytes() in words.py.
   size(bytes) {
     const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let number = bytes, unit = 0;
@@ -11,7 +11,7 @@ const hakmem = {
       number /= 1024;
       unit++;
     }
-    const digits = unit === 0 || Math.abs(number) >= 99.95 ? 0 : Math.abs(number) >= 9.995 ? 1 : 2;
+    const digits = unit === 0 || Math.abs(number) >= 99.95 ? 0 : 1;
     return `${number.toFixed(digits)} ${units[unit]}`;
   },
 

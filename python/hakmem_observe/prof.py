@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     one = actions.add_parser("show", help="a profile on the terminal", allow_abbrev=False)
     one.add_argument("file", metavar="FILE")
-    one.add_argument("--what", choices=VALUES, help="which bytes to sort by (default: live)")
+    one.add_argument("--what", choices=VALUES, help="which bytes to sort by (default: live, if there are any)")
     one.add_argument("--top", type=_rows, default=20, metavar="N", help="so many sites (default: 20)")
     one.set_defaults(call=prof_actions.show_file)
 

@@ -87,5 +87,6 @@ def _write(parsed: argparse.Namespace, target: Path, data: bytes, profile: Profi
 
 
 def show_file(parsed: argparse.Namespace) -> int:
-    show.show(profile_files.read(Path(parsed.file)), parsed.what or "live", parsed.top, show.console())
+    profile = profile_files.read(Path(parsed.file))
+    show.show(profile, parsed.what or profile.default, parsed.top, show.console())
     return 0

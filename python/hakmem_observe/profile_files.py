@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -71,7 +72,7 @@ def write(path: Path, data: bytes, *, force: bool) -> None:
         if force:
             part.replace(path)
         else:
-            path.hardlink_to(part)
+            os.link(part, path)
     except OSError as error:
         raise CannotError(f"{path}: {error.strerror}") from error
     finally:

@@ -138,6 +138,11 @@ class Profile:
         return sum_of(site.amount(what) for site in self.sites)
 
     @property
+    def default(self) -> str:
+        """Which value to show if nobody says: live bytes, unless all were freed."""
+        return next((what for what in ("live", "peak", "allocated") if self.total(what).bytes), "live")
+
+    @property
     def program(self) -> str:
         return self.modules[0].path if self.modules else ""
 

@@ -30,7 +30,7 @@ def _frame(place: str) -> Frame | None:
     return Frame(function, found[1], int(found[2]) if found[2].isdigit() else 0)
 
 
-def _names(binary: elf.Binary, addresses: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
+def names_in(binary: elf.Binary, addresses: Iterable[int]) -> dict[int, tuple[Frame, ...]]:
     """addr2line's names where there is debug information. Elsewhere it takes the nearest symbol, however far that is:
     there only a symbol that covers the address counts."""
     source = DEBUG / binary.build_id[:2] / f"{binary.build_id[2:]}.debug"
@@ -61,13 +61,16 @@ def _find(module: Module, roots: Iterable[Path]) -> elf.Binary | None:
 
 
 def _notes(modules: Iterable[Module], binaries: dict[str, elf.Binary | None], now_ms: int) -> list[str]:
-    notes = []
+    unread, newer = [], []
     for path in dict.fromkeys(module.path for module in modules):
         binary = binaries.get(path)
         if path.startswith("/") and binary is None:
-            notes.append(f"{path}: cannot be read: no names from it")
-        elif binary is not None and now_ms and binary.path.stat().st_mtime * 1000 > now_ms:
-            notes.append(f"{path}: newer than the profile: names from it may be wrong")
+            unread.append(path)
+        elif binary is not None and binary.path.stat().st_mtime * 1000 > now_ms:
+            newer.append(path)
+    notes = [f"cannot be read, no names from there: {', '.join(unread)}"] if unread else []
+    if newer:
+        notes.append(f"newer than the profile, names from there may be wrong: {', '.join(newer)}")
     if shutil.which(symbolize.TOOL) is None:
         notes.append(f"{symbolize.TOOL} is not installed (Debian: binutils): no files and lines")
     return notes
@@ -139,6 +142,6 @@ def _named(homes: dict[int, Module], binaries: dict[str, elf.Binary | None]) -> 
     for path, addresses in by_file.items():
         binary = binaries[path]
         assert binary is not None
-        known = _names(binary, sorted(set(addresses.values())))
+        known = names_in(binary, sorted(set(addresses.values())))
         named.update({address: known[own] for address, own in addresses.items()})
     return named

@@ -8,7 +8,7 @@
   const search = document.getElementById("flame-search");
   const choices = [...document.querySelectorAll('input[name="flame-value"]')];
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  let value = 0, chart = null, root = null, current = null;
+  let value = Number(choices.find((choice) => choice.checked).value), chart = null, root = null, current = null;
 
   // The tree of one value: what has none of it is left out.
   const chosen = (node) => ({

@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import signal
+import stat
 import tempfile
 import threading
 from dataclasses import dataclass
@@ -47,6 +48,21 @@ def _statistics_file(name: str) -> str:
     return str(path)
 
 
+def _live_directory() -> Path:
+    """Where live pages lie, for this user only; `hakmem top` looks there."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    usable = runtime.startswith("/") and os.access(runtime, os.W_OK)
+    path = Path(runtime, "hakmem") if usable else Path("/dev/shm", f"hakmem-{os.geteuid()}")
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise CannotError(f"run --live: {path}: cannot be made: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise CannotError(f"run --live: {path}: legal is a directory of this user's, with mode 0700")
+    return path
+
+
 def _environment(how: How) -> dict[str, str]:
     """What the program is started with."""
     environment = _original_environment()
@@ -57,7 +73,7 @@ def _environment(how: How) -> dict[str, str]:
     if how.stats is not None:
         environment["HAKMEM_STATS"] = _statistics_file(how.stats)
     if how.live:
-        environment["HAKMEM_LIVE"] = "1"
+        environment["HAKMEM_LIVE"] = str(_live_directory())
     disable = environment.get("HAKMEM_DISABLE", "0")
     if disable not in ("0", "1"):
         say(f"warning: HAKMEM_DISABLE={disable}: legal values are 0, 1; using 0")

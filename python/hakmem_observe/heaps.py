@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hakmem_observe.layout import CLASS, HEAP, MOST_HEAPS, Layout, Metric
+from hakmem_observe.layout import COUNT, COUNT_CLASS, MOST_HEAPS, PROCESS, Layout, Metric
 from hakmem_observe.memory import Memory
 
 _MOST_SIZE = 1 << 32
@@ -59,7 +59,9 @@ def _words(data: bytes, metric: Metric) -> list[int]:
     return [int.from_bytes(data[i : i + metric.width], "little") * metric.scale for i in at]
 
 
-def _add_heap(heaps: Heaps, data: bytes, layout: Layout, metrics: list[Metric], sizes: list[int]) -> None:
+def _add_heap(
+    heaps: Heaps, data: bytes, counts: bytes | None, layout: Layout, metrics: list[Metric], sizes: list[int]
+) -> None:
     live_bytes = cached_bytes = 0
     for i, one in enumerate(heaps.classes):
         out = _u32(data, layout.shelves + i * layout.shelf_stride + layout.blocks_out)
@@ -72,13 +74,16 @@ def _add_heap(heaps: Heaps, data: bytes, layout: Layout, metrics: list[Metric], 
     heaps.requested += requested
     own: dict[str, int] = {}
     for metric in metrics:
-        words = _words(data, metric)
-        if metric.scope == CLASS:
+        source = counts if metric.scope in (COUNT, COUNT_CLASS) else data
+        if source is None:
+            continue
+        words = _words(source, metric)
+        if metric.is_of_class:
             for one, word in zip(heaps.classes, words):
                 one.more[metric.name] = one.more.get(metric.name, 0) + word
         total = sum(words)
         heaps.sums[metric.name] = heaps.sums.get(metric.name, 0) + total
-        if metric.group == "counters":
+        if metric.group in ("memory", "counters") and not (metric.is_of_class and not metric.is_counter):
             own[metric.name] = total
     thread = int.from_bytes(data[layout.thread : layout.thread + 4], "little", signed=True)
     heaps.threads.append(
@@ -94,7 +99,8 @@ def _add_heap(heaps: Heaps, data: bytes, layout: Layout, metrics: list[Metric], 
 
 
 def read_heaps(memory: Memory, layout: Layout, metrics: list[Metric], sizes: list[int]) -> Heaps:
-    own = [metric for metric in metrics if metric.scope in (HEAP, CLASS)]
+    own = [metric for metric in metrics if metric.scope != PROCESS]
+    count_bytes = max((metric.end for metric in own if metric.scope in (COUNT, COUNT_CLASS)), default=0)
     heaps = Heaps([], [ClassSums() for _ in sizes], {metric.name: 0 for metric in own}, 0, True)
     seen: set[int] = set()
     address = memory.word(layout.heaps) if layout.heaps != 0 else 0
@@ -103,7 +109,8 @@ def read_heaps(memory: Memory, layout: Layout, metrics: list[Metric], sizes: lis
         data = memory.read(address, layout.heap_bytes)
         if data is None:
             break
-        _add_heap(heaps, data, layout, own, sizes)
+        counts = memory.read(_u64(data, layout.counts), count_bytes) if count_bytes > 0 else None
+        _add_heap(heaps, data, counts, layout, own, sizes)
         address = _u64(data, layout.next)
     heaps.whole = address == 0
     heaps.threads.sort(key=lambda row: int(row["heap"]))

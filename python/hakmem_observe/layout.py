@@ -29,11 +29,13 @@ MOST_SUPERSLABS = 1 << 20
 _MOST_WORDS = 4096  # of a metric
 _MOST_STRIDE = 1 << 20
 _MOST_HEAP_BYTES = 1 << 22
+_MOST_COUNT_BYTES = 1 << 16
 
 METRIC_BYTES = 48
 _METRIC = struct.Struct("<QQQQIIBBBBI")
 
-PROCESS, HEAP, CLASS = 0, 1, 2  # scopes
+# Scopes: an address; an offset in each heap, and a word for each class there; the same within each heap's counts.
+PROCESS, HEAP, CLASS, COUNT, COUNT_CLASS = range(5)
 GROUPS = ("memory", "counters", "os", "profile", "locks")
 
 
@@ -65,6 +67,15 @@ class Metric:
     width: int
     group: str
 
+    @property
+    def is_of_class(self) -> bool:
+        return self.scope in (CLASS, COUNT_CLASS)
+
+    @property
+    def end(self) -> int:
+        """Of its words, from `at`'s base."""
+        return self.at + (self.count - 1) * self.stride + self.width
+
 
 class RawMetric(NamedTuple):
     name: int
@@ -86,16 +97,16 @@ def read_metric(data: bytes, offset: int) -> RawMetric:
 
 def make_metric(raw: RawMetric, name: str, about: str, heap_bytes: int) -> Metric | None:
     """None if it cannot be, or is of a kind that a later version knows."""
-    known = raw.scope in (PROCESS, HEAP, CLASS) and raw.group < len(GROUPS) and raw.width in (4, 8)
+    known = raw.scope <= COUNT_CLASS and raw.group < len(GROUPS) and raw.width in (4, 8)
     if not known or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,63}", name):
         return None
     if not 1 <= raw.count <= _MOST_WORDS or raw.stride > _MOST_STRIDE or not 1 <= raw.scale <= 1 << 32:
         return None
-    if raw.scope != PROCESS and raw.at + (raw.count - 1) * raw.stride + raw.width > heap_bytes:
-        return None
-    return Metric(
+    metric = Metric(
         name, about, raw.at, raw.scale, raw.stride, raw.count, raw.kind == 1, raw.scope, raw.width, GROUPS[raw.group]
     )
+    most = {HEAP: heap_bytes, CLASS: heap_bytes, COUNT: _MOST_COUNT_BYTES, COUNT_CLASS: _MOST_COUNT_BYTES}
+    return metric if metric.scope == PROCESS or metric.end <= most[metric.scope] else None
 
 
 class Layout(NamedTuple):
@@ -119,7 +130,8 @@ class Layout(NamedTuple):
     slots: int
     capacity: int
     blocks_out: int
-    pad: int
+    counts: int
+    unused: int
     superslabs: int
     superslab_count: int
     arena_base: int
@@ -136,12 +148,12 @@ class Layout(NamedTuple):
     slab_class: int
 
 
-_LAYOUT_STRUCT = struct.Struct("<QQ19I4x5Q9I4x")  # the fields of Layout in order
+_LAYOUT_STRUCT = struct.Struct("<QQ20I5Q9I4x")  # the fields of Layout in order
 
 
 def _is_sound(layout: Layout) -> bool:
     last = layout.class_count - 1
-    words = (layout.next, layout.tls, layout.budget, layout.twin_budget, layout.granted)
+    words = (layout.next, layout.counts, layout.tls, layout.budget, layout.twin_budget, layout.granted)
     shelf_end = max(layout.slots + 8, layout.capacity + 4, layout.blocks_out + 4)
     return (
         1 <= layout.class_count <= MOST_CLASSES

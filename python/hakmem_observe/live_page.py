@@ -8,6 +8,7 @@ import os
 import stat
 import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from hakmem_cli.say import CannotError
@@ -26,8 +27,9 @@ _TRIES = 100
 
 
 def places(pid: int, uid: int) -> list[Path]:
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    found = [Path(runtime) / "hakmem" / str(pid)] if runtime else []
+    named, runtime = os.environ.get("HAKMEM_LIVE"), os.environ.get("XDG_RUNTIME_DIR")
+    found = [Path(named) / str(pid)] if named else []
+    found += [Path(runtime) / "hakmem" / str(pid)] if runtime else []
     for path in (Path(f"/run/user/{uid}/hakmem/{pid}"), Path(f"/dev/shm/hakmem-{uid}/{pid}")):
         if path not in found:
             found.append(path)
@@ -89,7 +91,8 @@ class LivePage:
             after = _HEAD.unpack_from(self._page, _SEQUENCE)[0]
             if before == after and before % 2 == 0 and text:
                 try:
-                    return from_json(json.loads(text), f"process {self.pid}: its live page")
+                    taken = from_json(json.loads(text), f"process {self.pid}: its live page")
+                    return replace(taken, pid=self.pid, uptime_ms=procfs.age_ms(self.pid))
                 except (ValueError, RecursionError) as error:
                     raise TornError(self.pid, "its live page is no JSON") from error
             time.sleep(0.001)

@@ -105,7 +105,9 @@ def control_address(pid: int, memory: Memory) -> int:
     try:
         program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except PermissionError as error:
-        raise DeniedError(f"process {pid}: its program may not be looked at; legal for its own user and root") from error
+        raise DeniedError(
+            f"process {pid}: its program may not be looked at; legal for its own user and root"
+        ) from error
     except OSError:
         program = ""
     for mapped in found.values():

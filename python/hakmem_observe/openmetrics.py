@@ -54,6 +54,8 @@ def _add_rows(families: _Families, prefix: str, rows: list[dict[str, Any]], keys
     for row in rows:
         labels = {label: row.get(key, 0) for key, label in keys.items()}
         for name, value in row.items():
+            if name == "waited_ns":
+                name, value = "waited_seconds", (value or 0) / 1e9
             if name not in keys and isinstance(value, (int, float)):
                 kind = "gauge" if name in _ROW_GAUGES else "counter"
                 families.add(f"{prefix}_{name}", value, kind, name, **labels)

@@ -38,7 +38,9 @@ def read(pid: int, name: str) -> bytes:
     except (FileNotFoundError, ProcessLookupError) as error:
         raise EndedError(pid) from error
     except PermissionError as error:
-        raise DeniedError(f"process {pid}: /proc/{pid}/{name} may not be read; legal for its own user and root") from error
+        raise DeniedError(
+            f"process {pid}: /proc/{pid}/{name} may not be read; legal for its own user and root"
+        ) from error
 
 
 def _parse_mapping(line: str) -> Mapping:

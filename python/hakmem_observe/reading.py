@@ -12,11 +12,10 @@ from hakmem_observe.errors import AbsentError, TornError
 from hakmem_observe.heaps import Heaps, class_sizes, read_heaps
 from hakmem_observe.layout import GROUPS, PROCESS, Layout, Metric
 from hakmem_observe.memory import Memory
-from hakmem_observe.snapshot import Number, Snapshot
+from hakmem_observe.snapshot import Number, Snapshot, without_limits
 from hakmem_observe.units import SlabSums, Units, read_units
 
 _MOST_ABOUT = 400
-_UNLIMITED = 1 << 62
 
 
 class Reader:
@@ -54,7 +53,9 @@ class Reader:
             raise TornError(self._memory.pid, "its table of metrics cannot be read")
         raws = [lay.read_metric(data, i * size) for i in range(count)]
         texts = self._memory.strings([text for raw in raws for text in (raw.name, raw.about)], _MOST_ABOUT)
-        made = [lay.make_metric(raw, texts[2 * i], texts[2 * i + 1], self._layout.heap_bytes) for i, raw in enumerate(raws)]
+        made = [
+            lay.make_metric(raw, texts[2 * i], texts[2 * i + 1], self._layout.heap_bytes) for i, raw in enumerate(raws)
+        ]
         return [metric for metric in made if metric is not None]
 
     def _values(self, metrics: list[Metric]) -> dict[str, int]:
@@ -82,7 +83,9 @@ class Reader:
         values.update(heaps.sums)
         groups: dict[str, dict[str, Number]] = {name: {} for name in GROUPS}
         for metric in metrics:
-            if metric.name in values:
+            # How many there are now, of each class: no sum since the start.
+            is_gauge = metric.is_of_class and not metric.is_counter
+            if metric.name in values and not is_gauge:
                 groups[metric.group][metric.name] = values[metric.name]
         classes = _classes(sizes, heaps, units, {m.name for m in metrics if m.group == "counters"})
         counters = {"requested_bytes": heaps.requested, **groups["counters"]}
@@ -90,7 +93,7 @@ class Reader:
             pid=pid,
             unix_ms=int(time.time() * 1000),
             uptime_ms=procfs.age_ms(pid),
-            memory=_memory(groups["memory"], classes, units, self._layout.unit_bytes),
+            memory=_memory(groups["memory"], counters, classes, units, self._layout.unit_bytes),
             counters=counters,
             classes=classes,
             threads=heaps.threads,
@@ -121,24 +124,32 @@ def _classes(sizes: list[int], heaps: Heaps, units: Units, counters: set[str]) -
     return rows
 
 
-def _memory(told: dict[str, Number], classes: list[dict[str, Any]], units: Units, unit: int) -> dict[str, Number]:
+def _memory(
+    told: dict[str, Number], counters: dict[str, Number], classes: list[dict[str, Any]], units: Units, unit: int
+) -> dict[str, Number]:
     """What the library counts itself counts; the rest comes from the walk."""
+    live = sum(row["live_blocks"] * row["size"] for row in classes)
+    cached = sum(row["cached_blocks"] * row["size"] for row in classes)
     free = sum(row["slab_free_blocks"] * row["size"] for row in classes)
-    holes = int(told.get("hole_bytes") or 0)
+    slabs = int(told.get("slab_bytes") or live + cached + free)
+    metadata = int(told.get("metadata_bytes") or 0)
     found: dict[str, Number] = {
-        "small_live_bytes": sum(row["live_blocks"] * row["size"] for row in classes),
+        "small_live_bytes": live,
         "large_live_bytes": units.large * unit,
-        "cached_bytes": sum(row["cached_blocks"] * row["size"] for row in classes),
-        "slab_free_bytes": max(0, free - holes),
+        "cached_bytes": cached,
+        "slab_free_bytes": max(0, slabs - live - cached - int(told.get("hole_bytes") or 0)),
         "stock_bytes": units.stock * unit,
         "bigcache_bytes": units.kept * unit,
         "dirty_bytes": units.dirty * unit,
-        "metadata_bytes": 0,
+        "metadata_bytes": metadata,
     }
-    for name, value in told.items():
-        unlimited = name.endswith("_limit_bytes") and (value or 0) >= _UNLIMITED
-        found[name] = None if unlimited else value
-    return found
+    for name, whole in (("held_bytes", "charged_bytes"), ("committed_bytes", "usable_bytes")):
+        if whole in told:
+            found[name] = int(told[whole] or 0) + metadata
+    purged = [int(counters[name] or 0) for name in ("purged_unit_bytes", "purged_hole_bytes") if name in counters]
+    if purged:
+        found["purged_bytes"] = sum(purged)
+    return without_limits({**found, **told})
 
 
 def _locks(told: dict[str, Number]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from hakmem_observe.memory import Memory
 from hakmem_observe.reading import Reader
 from hakmem_observe.snapshot import Snapshot
 
-_WAIT_SECONDS = 3.0
+WAIT_SECONDS = 3.0
 _POLL_SECONDS = 0.005
 
 
@@ -93,12 +93,13 @@ class Process:
         self._check()
         return taken
 
-    def request(self, kind: int, argument: int = 0, path: str = "", wait_seconds: float = _WAIT_SECONDS) -> int:
+    def request(self, kind: int, argument: int = 0, path: str = "", wait_seconds: float | None = None) -> int:
         """0 or the errno value it failed with. Raises if no thread of the process comes to the allocator's door in time."""
         self._check()
         name = os.fsencode(path)
         if len(name) >= lay.PATH_BYTES or b"\0" in name:
             raise CannotError(f"{path}: too long for a request; legal are up to {lay.PATH_BYTES - 1} bytes")
+        wait_seconds = WAIT_SECONDS if wait_seconds is None else wait_seconds
         deadline = time.monotonic() + wait_seconds
         self._await_none(deadline, f"process {self.pid}: another tool's request is waiting there; try again")
         served = self._head().served

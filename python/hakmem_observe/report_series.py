@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from hakmem_observe import words
 from hakmem_observe.names import printable
 from hakmem_observe.snapshot import PARTS, Snapshot
 
 _MOST_POINTS = 1500
 
-NAMES = {
-    "small_live_bytes": ("live, small", "blocks up to 32 KiB in use, rounded up to their size classes"),
-    "large_live_bytes": ("live, large", "blocks above 32 KiB in use"),
-    "cached_bytes": ("cached", "free blocks that threads keep for their next requests"),
-    "slab_free_bytes": ("free in slabs", "free blocks beside live ones: fragmentation"),
-    "stock_bytes": ("stock", "free units that threads' heaps keep by them"),
-    "bigcache_bytes": ("BigCache", "freed large blocks that are kept for reuse"),
-    "dirty_bytes": ("dirty", "other free memory that has not been given back yet"),
-    "metadata_bytes": ("metadata", "the allocator's own tables"),
-}
 _LIMITS = {"soft_limit_bytes": "soft limit", "hard_limit_bytes": "hard limit"}
 
 
@@ -46,9 +37,12 @@ def chart(series: list[Snapshot]) -> dict[str, Any]:
     return {
         "seconds": [round(one.uptime_ms / 1000, 3) for one in kept],
         "start_ms": kept[0].unix_ms - kept[0].uptime_ms,
-        "parts": [{"key": part, "name": NAMES[part][0], "bytes": [one.part(part) for one in kept]} for part in parts],
+        "parts": [
+            {"key": part, "name": words.LABELS.get(part, words.plain(part)), "bytes": [one.part(part) for one in kept]}
+            for part in parts
+        ],
         "limits": limits,
-        "purged": _differences([one.part("purged_bytes") for one in kept]),
+        "purged": _differences([_purged(one) for one in kept]),
         "decisions": decisions(series),
     }
 
@@ -57,8 +51,16 @@ def _differences(sums: list[int]) -> list[int]:
     return [0, *(max(after - before, 0) for before, after in zip(sums, sums[1:]))]
 
 
+def _purged(one: Snapshot) -> int:
+    """Since the start. What is read from a process's memory has it in parts: of slabs, and of whole units."""
+    if "purged_bytes" in one.memory:
+        return one.part("purged_bytes")
+    names = [name for name in one.counters if name.startswith("purged_") and name.endswith("_bytes")]
+    return sum(int(one.counters[name] or 0) for name in names)
+
+
 def purged_bytes(series: list[Snapshot]) -> int:
-    return sum(_differences([one.part("purged_bytes") for one in series]))
+    return sum(_differences([_purged(one) for one in series]))
 
 
 def decisions(series: list[Snapshot]) -> list[dict[str, Any]]:
@@ -82,6 +84,12 @@ def table(series: list[Snapshot]) -> list[dict[str, Any]]:
         if any(one.part(part) for one in series):
             share = 100 * values[1] / max(series[-1].parts_bytes, 1)
             rows.append(
-                {"key": part, "name": NAMES[part][0], "about": NAMES[part][1], "moments": values, "share": share}
+                {
+                    "key": part,
+                    "name": words.LABELS.get(part, words.plain(part)),
+                    "about": words.ABOUT.get(part, ""),
+                    "moments": values,
+                    "share": share,
+                }
             )
     return rows

@@ -19,6 +19,7 @@ Number = Union[int, float, None]
 PARTS = (
     "small_live_bytes",
     "large_live_bytes",
+    "checked_live_bytes",
     "cached_bytes",
     "slab_free_bytes",
     "stock_bytes",
@@ -28,6 +29,7 @@ PARTS = (
 )
 
 _LARGEST_FILE = 1 << 30
+_UNLIMITED = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,14 @@ _LISTS = ("classes", "threads", "locks")
 _KNOWN = ("schema", "version", "library", *_NUMBERS, *_TABLES, *_LISTS)
 
 
+def without_limits(memory: dict[str, Number]) -> dict[str, Number]:
+    """Limits that are none, or not looked up yet, are None."""
+    return {
+        name: None if name.endswith("_limit_bytes") and not 0 < (value or 0) < _UNLIMITED else value
+        for name, value in memory.items()
+    }
+
+
 def _is_number(value: object) -> bool:
     return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
@@ -121,10 +131,12 @@ def from_json(told: Any, where: str) -> Snapshot:
         value = told.get(key, 0)
         if isinstance(value, bool) or not isinstance(value, int):
             raise CannotError(f'{where}: "{key}" is no whole number: {json.dumps(value)[:40]}')
+    tables = {key: _table(told, key, where) for key in _TABLES}
+    tables["memory"] = without_limits(tables["memory"])
     return Snapshot(
         **{key: told.get(key, 0) for key in _NUMBERS},
         library=str(told.get("library", "")),
-        **{key: _table(told, key, where) for key in _TABLES},
+        **tables,
         **{key: _list(told, key, where) for key in _LISTS},
         more={key: value for key, value in told.items() if key not in _KNOWN},
     )
@@ -153,7 +165,9 @@ def parse_series(text: str, where: str) -> list[Snapshot]:
             if series and "\n" not in text[position:].rstrip("\n"):
                 say(f"warning: {where}: {_place(text, position)}: the last object is cut off; left out")
                 break
-            raise CannotError(f"{where}: no JSON at {_place(text, at)}: {reason}; legal is a statistics file") from error
+            raise CannotError(
+                f"{where}: no JSON at {_place(text, at)}: {reason}; legal is a statistics file"
+            ) from error
         series.append(from_json(told, f"{where}: {_place(text, position)}" if series else where))
         position = end
     if not series:

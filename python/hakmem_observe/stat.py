@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--json", action="store_true", help="one JSON object")
     how.add_argument("--openmetrics", action="store_true", help="OpenMetrics text, as Prometheus reads it")
     how.add_argument("--explain", action="store_true", help="tables that say what the numbers mean")
-    how.add_argument("--every", type=seconds, metavar="SECONDS", help="a series: a JSON object a line, until interrupted")
+    how.add_argument(
+        "--every", type=seconds, metavar="SECONDS", help="a series: a JSON object a line, until interrupted"
+    )
     parser.add_argument("--output", metavar="FILE", help="where the series goes (default: standard output)")
 
 

@@ -19,7 +19,9 @@ _ROWS = 40
 
 def _table(title: str, *columns: str) -> Table:
     """The first column is words, the others are numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1)
+    )
     for i, column in enumerate(columns):
         table.add_column(column, justify="right" if i else "left", no_wrap=True)
     return table
@@ -33,7 +35,7 @@ def memory(snapshot: Snapshot, explain: bool) -> Table:
         table.columns[4].justify, table.columns[4].no_wrap = "left", False
     whole = snapshot.parts_bytes or 1
     for name in PARTS:
-        if name in snapshot.memory:
+        if name in snapshot.memory and (snapshot.part(name) or name != "checked_live_bytes"):
             share = snapshot.part(name) / whole
             bar = Text("█" * round(share * _BAR), "cyan")
             meaning = [_about(snapshot, name)] if explain else []
@@ -61,7 +63,9 @@ def _columns(rows: Iterable[dict[str, Any]], first: tuple[str, ...]) -> list[str
 def classes(snapshot: Snapshot) -> Table:
     own = ("class", "size", "live_blocks", "cached_blocks", "slabs", "slab_free_blocks")
     more = [name for name in _columns(snapshot.classes, ()) if name not in own]
-    table = _table("Size classes", "size", "live", "live blocks", "cached", "free in slabs", "slabs", *map(words.plain, more))
+    table = _table(
+        "Size classes", "size", "live", "live blocks", "cached", "free in slabs", "slabs", *map(words.plain, more)
+    )
     table.columns[0].justify = "right"
     rows = sorted(snapshot.classes, key=lambda row: -_live(row))
     for row in rows[:_ROWS]:
@@ -116,7 +120,9 @@ def locks(snapshot: Snapshot) -> Table:
     table = _table("Locks", "lock", "taken", "waits", "share that waited")
     for row in snapshot.locks:
         taken, waits = row.get("taken") or 0, row.get("waits") or 0
-        table.add_row(str(row.get("name", "")), words.count(taken), words.count(waits), f"{waits / taken if taken else 0:.2%}")
+        table.add_row(
+            str(row.get("name", "")), words.count(taken), words.count(waits), f"{waits / taken if taken else 0:.2%}"
+        )
     return table
 
 

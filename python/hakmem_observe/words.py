@@ -7,6 +7,7 @@ from hakmem_observe.snapshot import Number
 LABELS = {
     "small_live_bytes": "small live",
     "large_live_bytes": "large live",
+    "checked_live_bytes": "checked live",
     "cached_bytes": "thread caches",
     "slab_free_bytes": "free in slabs",
     "stock_bytes": "heaps' stock",
@@ -18,6 +19,7 @@ LABELS = {
 ABOUT = {
     "small_live_bytes": "live blocks up to 32 KiB, rounded up to their size classes",
     "large_live_bytes": "live blocks above 32 KiB",
+    "checked_live_bytes": "live blocks of check mode, as they were requested",
     "cached_bytes": "free blocks in threads' magazines",
     "slab_free_bytes": "free blocks in slabs, less the holes that were given back",
     "stock_bytes": "free units that heaps keep by them",
@@ -31,6 +33,18 @@ ABOUT = {
     "soft_limit_bytes": "beyond it memory is given back sooner",
     "hard_limit_bytes": "beyond it requests fail",
     "purged_bytes": "given back to the system since the start",
+    "live_bytes": "live small blocks of the heap's slabs",
+    "live_blocks": "live blocks of the class",
+    "cached_blocks": "free blocks of the class in threads' magazines",
+    "slab_free_blocks": "free blocks of the class in slabs",
+    "slabs": "slabs of the class",
+    "taken": "how often the lock was taken",
+    "waits": "how often a thread had to wait for the lock",
+    "waited_seconds": "how long threads had to wait for the lock, in sum",
+    "rate_bytes": "bytes between samples; 0: the profiler is off",
+    "samples": "allocations that the profiler has sampled",
+    "live_samples": "samples whose block is live",
+    "dropped": "samples for which there was no room",
     "requested_bytes": "what the program asked for since the start",
 }
 

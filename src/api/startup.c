@@ -2,6 +2,7 @@
  * thread starts that, however early it comes. */
 #include <unistd.h>
 
+#include "api/watch.h"
 #include "check/check.h"
 #include "check/crash.h"
 #include "check/guard.h"
@@ -14,6 +15,7 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     (void)count;
     (void)arguments;
     options_load(environ != NULL ? environ : environment);
+    watch_start();
     if (policy.crash_reports || policy.checks != 0)
         crash_start();
     if (policy.checks != 0)

@@ -1,5 +1,6 @@
 #include "config/options.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,6 +9,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/fmt.h"
+#include "config/paths.h"
 #include "config/policy.h"
 #include "config/size_class.h"
 #include "config/values.h"
@@ -191,6 +193,41 @@ static bool set_trace(const char *value)
     return true;
 }
 
+static int signal_named(const char *name)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {{"HUP", SIGHUP}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
+    if (strncmp(name, "SIG", 3) == 0)
+        name += 3;
+    for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (strcmp(name, signals[i].name) == 0)
+            return signals[i].number;
+    return 0;
+}
+
+static bool set_stats(const char *value)
+{
+    int number = signal_named(value);
+    if (strcmp(value, "exit") == 0) {
+        policy.stats = STATS_AT_EXIT;
+    } else if (number != 0) {
+        policy.stats = STATS_BY_SIGNAL;
+        policy.stats_signal = number;
+    } else {
+        if (!path_set(PATH_STATS, value))
+            return false;
+        policy.stats = STATS_SERIES;
+    }
+    return true;
+}
+
+static bool set_live(const char *value)
+{
+    return path_set(PATH_LIVE, value);
+}
+
 /* In the order in which they take effect: a mode first, so that the others refine it. */
 static const struct option options[] = {
     {"HAKMEM_MODE", POLICY_MODES, "balanced", policy_set_mode},
@@ -204,6 +241,8 @@ static const struct option options[] = {
     {"HAKMEM_CHECK", "0, 1, or some of free, redzone, poison, quarantine, leaks, stacks with commas between", "0", set_check},
     {"HAKMEM_TRACE", "ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path",
      "none", set_trace},
+    {"HAKMEM_STATS", "exit, a signal (HUP, USR1, USR2, WINCH, or with SIG before it), or an absolute path", "none", set_stats},
+    {"HAKMEM_LIVE", "an absolute path of a directory, for a page that tools may read", "none", set_live},
     {"HAKMEM_REPORT", "an absolute path, for the reports of checks, guards and crashes", "stderr", fail_report_to},
 };
 

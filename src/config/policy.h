@@ -27,6 +27,14 @@ enum check {
     CHECK_ALL = (1 << 6) - 1,
 };
 
+/* When statistics are written (api/watch.h). */
+enum stats_when {
+    STATS_NEVER,
+    STATS_AT_EXIT,   /* to where reports go */
+    STATS_BY_SIGNAL, /* the same */
+    STATS_SERIES,    /* to a file, every second and at the end */
+};
+
 /* Whose history is written (check/trace.h). */
 enum trace {
     TRACE_NOTHING,
@@ -49,6 +57,8 @@ struct policy {
     unsigned checks;           /* of enum check; 0: check mode is off */
     enum trace trace;
     uintptr_t traced;          /* the address or the bytes */
+    enum stats_when stats;     /* when are statistics written? */
+    int stats_signal;          /* its number */
     size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
     size_t soft_limit;         /* bytes held, SIZE_MAX: none; 0: not known yet, by the control group's */
     size_t hard_limit;         /* bytes held, SIZE_MAX or 0: none */

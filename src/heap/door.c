@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "base/fail.h"
 #include "config/policy.h"
+#include "heap/control.h"
 #include "heap/entry.h"
 #include "heap/events.h"
 #include "heap/fork.h"
@@ -74,6 +75,14 @@ static COLD void leave_with_heartbeat(struct heap *heap)
         relief_tell(&notice);
 }
 
+static COLD void serve_tools(void)
+{
+    int saved = errno;
+    if (heap_events.asked != NULL)
+        heap_events.asked();
+    errno = saved;
+}
+
 /* Leaves the door after a request for memory. */
 static void leave(struct heap *heap)
 {
@@ -81,6 +90,8 @@ static void leave(struct heap *heap)
         leave_with_heartbeat(heap);
     else
         entry_leave(heap);
+    if (UNLIKELY(control_is_asked()))
+        serve_tools();
 }
 
 static void *small(struct heap *heap, size_t size)
@@ -196,6 +207,7 @@ static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
     }
     if (heap != NULL && block != NULL) {
         charge(heap, size);
+        tally(heap, COUNT_LARGE);
         relief_note(heap);
     }
     return block;
@@ -258,6 +270,8 @@ ALWAYS_INLINE void free_as(void *p, struct freeing how)
     }
     route_free(heap, p, &how);
     entry_leave(heap);
+    if (UNLIKELY(control_is_asked()))
+        serve_tools();
 }
 
 NOINLINE void door_free(void *p)

@@ -55,6 +55,7 @@ static void give_back_old(struct heap *heap)
 void heartbeat(struct heap *heap)
 {
     heap->freed = 0;
+    tally(heap, COUNT_HEARTBEATS);
     if (heap->view.budget < 0)
         grant(heap);
     mail_post_all(heap);

@@ -93,6 +93,7 @@ static size_t purge_before(uint64_t before_ms)
         end_purge(s);
         bytes += (size_t)count_ones128(done) << UNIT_SHIFT;
     }
+    span_totals.purged_bytes += bytes;
     return bytes;
 }
 

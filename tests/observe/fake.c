@@ -22,6 +22,11 @@ struct shelf {
     uint64_t refills;
 };
 
+struct counts {
+    uint64_t sent;
+    uint32_t slabs[CLASSES];
+};
+
 struct heap {
     int64_t budget, twin_budget, granted;
     struct bin bin[CLASSES];
@@ -30,6 +35,7 @@ struct heap {
     int32_t thread;
     uint32_t number;
     uint64_t flushes;
+    struct counts *counts;
     struct heap *next;
 } __attribute__((aligned(8192)));
 
@@ -60,7 +66,7 @@ struct layout {
     uint64_t heaps, classes;
     uint32_t class_stride, class_count, unit_bytes, heap_bytes;
     uint32_t next, number, tls, thread, budget, twin_budget, granted;
-    uint32_t bins, bin_stride, shelves, shelf_stride, slots, capacity, blocks_out, pad;
+    uint32_t bins, bin_stride, shelves, shelf_stride, slots, capacity, blocks_out, counts, pad;
     uint64_t superslabs, superslab_count, arena_base, tags, spans;
     uint32_t superslab_bytes, units_per_superslab, used, dirty, committed, tag_kinds, slab_blocks, slab_free, slab_class, pad2;
 };
@@ -84,6 +90,7 @@ _Static_assert(sizeof(struct layout) == 176 && sizeof(struct metric) == 48, "as 
 static const struct size_class classes[CLASSES] = {{16, 0}, {48, 0}, {1024, 0}};
 static void *magazine[2][16];
 static struct heap heap[2];
+static struct counts counts[2] = {{.sent = 8, .slabs = {0, 1, 0}}, {.sent = 9}};
 static struct heap *heaps = &heap[0];
 static struct slab slab = {.blocks = 341, .free = 300, .class = 1};
 static char large, kept;
@@ -103,6 +110,8 @@ static struct metric metrics[] = {
     {"flushes", "full magazines", offsetof(struct heap, flushes), 1, 0, 1, 1, 1, 8, 1, 0},
     {"refills", "empty magazines", offsetof(struct heap, shelf) + offsetof(struct shelf, refills), 1, sizeof(struct shelf),
      CLASSES, 1, 2, 8, 1, 0},
+    {"remote_sent_blocks", "sent", offsetof(struct counts, sent), 1, 0, 1, 1, 3, 8, 1, 0},
+    {"slabs", "slabs there are", offsetof(struct counts, slabs), 1, 4, CLASSES, 0, 4, 4, 1, 0},
     {"mmap", "calls of mmap", 0, 1, 0, 1, 1, 0, 8, 2, 0},
     {"span.taken", "the span lock", 0, 1, 0, 1, 1, 0, 8, 4, 0},
     {"span.waits", "waits for it", 0, 1, 0, 1, 1, 0, 8, 4, 0},
@@ -120,7 +129,7 @@ __attribute__((visibility("default"))) struct hak_control hak_control = {
 static void lay_out(void)
 {
     hak_control.metrics = (uint64_t)(uintptr_t)metrics;
-    uint64_t at[] = {OWN(held), OWN(soft), OWN(purges), OWN(heartbeats), 0, 0, OWN(maps), OWN(taken), OWN(waits), OWN(rate)};
+    uint64_t at[] = {OWN(held), OWN(soft), OWN(purges), OWN(heartbeats), 0, 0, 0, 0, OWN(maps), OWN(taken), OWN(waits), OWN(rate)};
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
         if (at[i] != 0)
             metrics[i].at = at[i];
@@ -133,7 +142,7 @@ static void lay_out(void)
         .bins = offsetof(struct heap, bin), .bin_stride = sizeof(struct bin),
         .shelves = offsetof(struct heap, shelf), .shelf_stride = sizeof(struct shelf),
         .slots = offsetof(struct shelf, slots), .capacity = offsetof(struct shelf, capacity),
-        .blocks_out = offsetof(struct shelf, blocks_out),
+        .blocks_out = offsetof(struct shelf, blocks_out), .counts = offsetof(struct heap, counts),
         .superslabs = OWN(table_word), .superslab_count = OWN(superslab_count), .arena_base = OWN(base_word),
         .tags = OWN(tags_word), .spans = OWN(spans_word),
         .superslab_bytes = sizeof(struct superslab), .units_per_superslab = UNITS,
@@ -152,6 +161,7 @@ static void fill(void)
                             .flushes = 3, .next = &heap[1]};
     heap[1] = (struct heap){.budget = 0, .granted = 5000, .number = 1, .flushes = 4};
     for (int i = 0; i < 2; i++) {
+        heap[i].counts = &counts[i];
         heap[i].shelf[1] = (struct shelf){.slots = magazine[i], .capacity = 15, .blocks_out = 30, .refills = 6};
         heap[i].bin[1].top = magazine[i] + 5 * (i + 1);
     }
@@ -221,7 +231,8 @@ static void spoil(const char *what)
         metrics[2].count = UINT32_MAX;
         metrics[3].stride = UINT32_MAX;
         metrics[4].at = 1ull << 60;
-        metrics[6].name = (const char *)4096;
+        metrics[8].name = (const char *)4096;
+        heap[0].counts = (struct counts *)24;
     }
     if (strcmp(what, "version") == 0)
         hak_control.version = 9;

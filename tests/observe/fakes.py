@@ -59,7 +59,13 @@ def hakmem(*words: str, environment: dict[str, str] | None = None) -> subprocess
     """One of the commands, run to its end."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "100", **(environment or {})}
     return subprocess.run(
-        [*HAKMEM, *words], env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        [*HAKMEM, *words],
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 

@@ -36,6 +36,9 @@ class Reading(fakes.FakeTest):
         self.assertIsNone(taken.memory["soft_limit_bytes"])
         self.assertEqual(taken.counters["heartbeats"], 10)
         self.assertEqual(taken.counters["refills"], 12)
+        self.assertEqual(taken.counters["remote_sent_blocks"], 17)
+        self.assertNotIn("slabs", taken.counters)
+        self.assertEqual([row["remote_sent_blocks"] for row in taken.threads], [9, 8])
         self.assertGreaterEqual(taken.counters["requested_bytes"] or 0, 6000)
         (row,) = taken.classes
         self.assertEqual((row["class"], row["size"], row["live_blocks"], row["cached_blocks"]), (1, 48, 45, 15))
@@ -95,7 +98,9 @@ class Reading(fakes.FakeTest):
 
     def test_process_that_becomes_another(self) -> None:
         gate = fakes.directory() / "gate"
-        started = self.start("/bin/sh", "-c", f"until test -e {gate}; do sleep 0.05; done; unset LD_PRELOAD; exec sleep 60")
+        started = self.start(
+            "/bin/sh", "-c", f"until test -e {gate}; do sleep 0.05; done; unset LD_PRELOAD; exec sleep 60"
+        )
         process = Process(started.pid)
         process.snapshot()
         gate.touch()
@@ -121,7 +126,11 @@ class Damaged(fakes.FakeTest):
                 self.assertLess(time.monotonic() - before, 5)
 
     def test_impossible_headers(self) -> None:
-        for wrong, line in (("version", r"another version of hakmem's control \(9\)"), ("layout", "impossible"), ("small", "")):
+        for wrong, line in (
+            ("version", r"another version of hakmem's control \(9\)"),
+            ("layout", "impossible"),
+            ("small", ""),
+        ):
             with self.subTest(wrong), self.assertRaisesRegex(CannotError, line):
                 Process(self.start(wrong=wrong).pid)
 

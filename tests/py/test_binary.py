@@ -16,6 +16,9 @@ LIBC_NAMES = {
 }  # fmt: skip
 
 
+# What tools outside look for: an object.
+CONTROL = {"hak_control"}
+
 # In the shared library only.
 SECOND_NAMES = {f"__libc_{name}" for name in ("malloc", "free", "calloc", "realloc", "memalign", "valloc", "pvalloc")}
 
@@ -35,7 +38,7 @@ def api_names() -> set[str]:
 
 
 def public_names() -> set[str]:
-    return LIBC_NAMES | operator_names() | api_names()
+    return LIBC_NAMES | operator_names() | api_names() | CONTROL
 
 
 def defined_names(*nm_arguments: str) -> set[str]:

@@ -74,7 +74,7 @@
   const made = [];
 
   const memory = (width) => {
-    const colour = (at) => hakmem.colour(chart.parts[at].key);
+    const colour = (at) => hakmem.colour(chart.parts[at].key) || hakmem.colour("metadata_bytes");
     const areas = edges.map((edge, at) => ({
       label: chart.parts[at].name, stroke: hakmem.colour("paper"), width: 0.75, fill: colour(at), points: { show: false },
     }));

@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.events import Resize
+from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Footer, Static
@@ -75,25 +76,33 @@ class Top(App[int]):
         self._active = "memory"
         self._stop = threading.Event()
         self._going = threading.Event()
+        self._extent = Size(80, 24)
         self._going.set()
         self._trouble = ""
         self._ended = False
 
+        self._title, self._state, self._tabs = Static(id="title"), Static(id="state"), Static(id="tabs")
+        self._memory = panes.MemoryPane(id="memory")
+        self._sheets = {
+            "rates": panes.rates_sheet(),
+            "classes": panes.classes_sheet(),
+            "threads": panes.threads_sheet(),
+            "learner": panes.learner_sheet(),
+        }
+        self._panes: dict[str, Widget] = {"memory": self._memory, **self._sheets}
+        self._all = Container(*self._panes.values(), id="panes")
+
     def compose(self) -> ComposeResult:
-        yield Static(id="title")
-        yield Static(id="state")
-        yield Static(id="tabs")
-        with Container(id="panes"):
-            yield panes.MemoryPane(id="memory")
-            yield panes.rates_sheet()
-            yield panes.classes_sheet()
-            yield panes.threads_sheet()
-            yield panes.learner_sheet()
+        yield self._title
+        yield self._state
+        yield self._tabs
+        yield self._all
         yield Footer()
 
     def on_mount(self) -> None:
+        self._extent = self.size
         for name in _PANES:
-            self._pane(name).border_title = _PANES[name]
+            self._panes[name].border_title = _PANES[name]
         self._arrange()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -126,51 +135,44 @@ class Top(App[int]):
             self._trouble += "; q quits"
         self._show_state()
 
-    def _pane(self, name: str) -> Widget:
-        return self.query_one(f"#{name}")
-
-    def _sheet(self, name: str) -> Sheet:
-        return self.query_one(f"#{name}", Sheet)
-
     def _names(self) -> list[str]:
         """Of the panes that there is something for."""
         newest = self.history.newest
         has_learner = newest is not None and "learner" in newest.more
         return [name for name in _PANES if name != "learner" or has_learner]
 
-    def _is_wide(self) -> bool:
-        return self.size.width >= _WIDE[0] and self.size.height >= _WIDE[1]
-
-    def on_resize(self, _: Resize) -> None:
+    def on_resize(self, event: Resize) -> None:
+        self._extent = event.size
         self._arrange()
 
     def _arrange(self) -> None:
-        wide = self._is_wide()
+        size = self._extent
+        wide = size.width >= _WIDE[0] and size.height >= _WIDE[1]
         names = self._names()
-        self.query_one("#panes").set_class(wide, "wide")
-        for name in _PANES:
-            self._pane(name).display = name in names and (wide or name == self._active)
-        self.query_one("#tabs").display = not wide
-        self._pane(self._active).focus()
+        self._all.set_class(wide, "wide")
+        for name, pane in self._panes.items():
+            pane.display = name in names and (wide or name == self._active)
+        self._tabs.display = not wide
+        self._panes[self._active].focus()
         tabs = Text(" ")
         for i, name in enumerate(names):
             tabs.append(f" {i + 1} {_PANES[name]} ", "reverse bold" if name == self._active else "")
             tabs.append(" ")
-        self.query_one("#tabs", Static).update(tabs)
+        self._tabs.update(tabs)
         self._show_state()
 
     def _fill(self) -> None:
         history = self.history
         if history.newest is None:
             return
-        self.query_one("#memory", panes.MemoryPane).show(history)
-        rates = self._sheet("rates")
+        self._memory.show(history)
+        rates = self._sheets["rates"]
         rates.show(panes.rates_rows(history, rates.wide_column()))
-        self._sheet("classes").show(panes.classes_rows(history))
-        self._sheet("threads").show(panes.threads_rows(history))
+        self._sheets["classes"].show(panes.classes_rows(history))
+        self._sheets["threads"].show(panes.threads_rows(history))
         if "learner" in self._names():
-            first = not self._sheet("learner").has_rows()
-            self._sheet("learner").show(panes.learner_rows(history.newest.more["learner"]))
+            first = not self._sheets["learner"].has_rows()
+            self._sheets["learner"].show(panes.learner_rows(history.newest.more["learner"]))
             if first:
                 self._arrange()
         self._show_state()
@@ -179,7 +181,7 @@ class Top(App[int]):
         snapshot = self.history.newest
         title = Text(f" {self._process.pid} ", "reverse bold", no_wrap=True, overflow="ellipsis", end="")
         title.append(f" {self._command}", "not reverse bold")
-        self.query_one("#title", Static).update(title)
+        self._title.update(title)
         parts = []
         if snapshot is not None:
             parts = [
@@ -197,7 +199,7 @@ class Top(App[int]):
             state.append(" paused ", "bold reverse")
             state.append(" ")
         state.append(" · ".join(part for part in parts if part))
-        self.query_one("#state", Static).update(state)
+        self._state.update(state)
 
     def action_step(self, by: int) -> None:
         names = self._names()
@@ -209,7 +211,7 @@ class Top(App[int]):
             self._arrange()
 
     def action_sort(self) -> None:
-        pane = self._pane(self._active)
+        pane = self._panes[self._active]
         if isinstance(pane, Sheet):
             self.notify(f"sorted by {pane.sort_by_next()}", timeout=2)
 

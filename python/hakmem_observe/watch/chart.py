@@ -10,9 +10,9 @@ from rich.text import Text
 
 from hakmem_observe import words
 
-COLOURS = ("#4e9af1", "#8e6cef", "#4cc38a", "#a3c14a", "#d9b53f", "#e58b45", "#e0605e", "#8a8f98")
+COLOURS = ("#4e9af1", "#8e6cef", "#d16bb8", "#4cc38a", "#a3c14a", "#d9b53f", "#e58b45", "#e0605e", "#8a8f98")
 # Without colours states differ by these.
-MARKS = "█▓▒░#=+."
+MARKS = "█▓@▒░#=+."
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _AXIS = 10
@@ -72,7 +72,9 @@ def draw(samples: Sequence[Sequence[int]], seconds: Sequence[float], width: int,
     text = Text(no_wrap=True)
     for row in range(rows - 1, -1, -1):
         labelled = row in (rows - 1, 0) or (rows >= 8 and row == rows // 2)
-        label = words.count_bytes(top * (row + (row == rows - 1)) / rows) if labelled and row else "0" if not row else ""
+        label = (
+            words.count_bytes(top * (row + (row == rows - 1)) / rows) if labelled and row else "0" if not row else ""
+        )
         text.append(f"{label:>{_AXIS - 2}} {'┤' if labelled else '│'}", "dim")
         text.append(" " * (columns - len(tops)))
         for heights in tops:

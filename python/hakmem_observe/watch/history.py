@@ -52,6 +52,8 @@ class History:
 def _counters(snapshot: Snapshot) -> dict[str, float]:
     """All sums since the start, in the order in which they are shown."""
     found = {name: float(value or 0) for name, value in snapshot.counters.items()}
+    for name in ("refills", "flushes"):
+        found.setdefault(name, float(sum(row.get(name) or 0 for row in snapshot.classes)))
     if "purged_bytes" in snapshot.memory:
         found["purged_bytes"] = float(snapshot.part("purged_bytes"))
     for row in snapshot.locks:

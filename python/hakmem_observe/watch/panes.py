@@ -52,8 +52,12 @@ def _legend(history: History) -> list[Text]:
     for state in range(len(PARTS) - 1, -1, -1):
         name = PARTS[state]
         size = snapshot.part(name)
+        if size == 0 and name == "checked_live_bytes":
+            continue  # only in check mode
         share = size / (snapshot.parts_bytes or 1)
-        lines.append(Text.assemble(chart.mark(state), f" {words.LABELS[name]:<13} {words.count_bytes(size):>9} {share:>4.0%}"))
+        lines.append(
+            Text.assemble(chart.mark(state), f" {words.LABELS[name]:<13} {words.count_bytes(size):>9} {share:>4.0%}")
+        )
     lines.append(Text(f"  {'together':<13} {words.count_bytes(snapshot.parts_bytes):>9}", "bold"))
     lines.append(Text())
     for name, value in snapshot.memory.items():
@@ -154,7 +158,10 @@ def rates_sheet() -> Sheet:
 def rates_rows(history: History, width: int) -> list[list[Cell]]:
     rows = []
     for name, rates in history.rates.items():
-        cells = [_rate(name, rates[-1]), number(words.value(name, history.totals.get(name, 0)), history.totals.get(name, 0))]
+        cells = [
+            _rate(name, rates[-1]),
+            number(words.value(name, history.totals.get(name, 0)), history.totals.get(name, 0)),
+        ]
         label = "requested memory" if name == "requested_bytes" else words.plain(name)
         rows.append([word(label), *cells, number(chart.sparkline(rates, width), max(rates))])
     return rows

@@ -96,7 +96,9 @@ class Sheet(Widget, can_focus=True):
         for i, (column, text) in enumerate(zip(self._columns, cells)):
             width = column.width or self.wide_column()
             text = text if len(text) <= width else text[: width - 1] + "…"
-            line.append(text.rjust(width) if column.right else text.ljust(width), f"{style} reverse" if i == marked else style)
+            line.append(
+                text.rjust(width) if column.right else text.ljust(width), f"{style} reverse" if i == marked else style
+            )
             line.append(" ")
         line.truncate(max(1, self.size.width))
         return line

@@ -1,6 +1,5 @@
 /* The names that only glibc has: what a heap holds, and its parameters. Built where libc's headers have them. */
 #include <errno.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 
@@ -19,7 +18,7 @@ HAK_EXPORT int mallopt(int parameter, int value)
 
 HAK_EXPORT struct mallinfo2 mallinfo2(void)
 {
-    struct memory_stats stats;
+    struct hak_stats stats;
     stats_read(&stats);
     return (struct mallinfo2){
         .arena = stats.committed_bytes,
@@ -53,7 +52,7 @@ HAK_EXPORT int malloc_info(int options, FILE *stream)
         errno = EINVAL;
         return -1;
     }
-    struct memory_stats stats;
+    struct hak_stats stats;
     stats_read(&stats);
     int written = fprintf(stream,
                           "<malloc version=\"hakmem-1\">\n"
@@ -73,7 +72,7 @@ HAK_EXPORT int malloc_info(int options, FILE *stream)
 
 HAK_EXPORT void malloc_stats(void)
 {
-    struct memory_stats stats;
+    struct hak_stats stats;
     stats_read(&stats);
     (void)fprintf(stderr,
                   "hakmem: small %zu blocks, %zu bytes; large %zu blocks, %zu bytes; cached %zu; BigCache %zu; "
@@ -82,9 +81,6 @@ HAK_EXPORT void malloc_stats(void)
                   stats.bigcache_bytes, stats.dirty_bytes, stats.held_bytes, stats.hole_bytes, stats_resident_bytes(),
                   stats.committed_bytes, stats.reserved_bytes);
     (void)fprintf(stderr,
-                  "hakmem: units came %" PRIu64 " times from a heap's stock, %" PRIu64 " from the BigCache, %" PRIu64
-                  " warm, %" PRIu64 " from superslabs in use, %" PRIu64 " from free ones, %" PRIu64 " from new ones\n"
-                  "hakmem: threads waited %" PRIu64 " times for the span lock, %" PRIu64 " for the BigCache's\n",
-                  stats.from_stock, stats.from_bigcache, stats.from_span[SPAN_WARM], stats.from_span[SPAN_PARTLY],
-                  stats.from_span[SPAN_EMPTY], stats.from_span[SPAN_NEW], stats.span_waits, stats.bigcache_waits);
+                  "hakmem: requested %zu bytes; magazines refilled %zu times, flushed %zu times; given back %zu bytes\n",
+                  stats.requested_bytes, stats.refills, stats.flushes, stats.purged_bytes);
 }

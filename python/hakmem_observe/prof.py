@@ -22,6 +22,16 @@ def _rate(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text}: legal are 1 to {_LARGEST_RATE} bytes, also as 64K, 1M, 1G")
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0.1 <= seconds <= 86400:
+        raise argparse.ArgumentTypeError(f"{text}: legal are 0.1 to 86400 seconds")
+    return seconds
+
+
 def _rows(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 100_000:
         raise argparse.ArgumentTypeError(f"{text}: legal are 1 to 100000")
@@ -39,21 +49,27 @@ def _output_options() -> argparse.ArgumentParser:
     return options
 
 
+def _process_options() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("pid", metavar="PID")
+    options.add_argument(
+        "--wait", type=_seconds, default=3.0, metavar="SECONDS", help="for its answer, which an idle process gives late"
+    )
+    return options
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True, prog="hakmem prof")
-    output = _output_options()
+    process, output = _process_options(), _output_options()
 
-    one = actions.add_parser("start", help="start a process's profiler", allow_abbrev=False)
-    one.add_argument("pid", metavar="PID")
+    one = actions.add_parser("start", help="start a process's profiler", parents=[process], allow_abbrev=False)
     one.add_argument("--rate", type=_rate, default=0, metavar="BYTES", help="between samples (default: 512K)")
     one.set_defaults(call=prof_actions.start)
 
-    one = actions.add_parser("stop", help="stop it; what was sampled stays", allow_abbrev=False)
-    one.add_argument("pid", metavar="PID")
+    one = actions.add_parser("stop", help="stop it; what was sampled stays", parents=[process], allow_abbrev=False)
     one.set_defaults(call=prof_actions.stop)
 
-    one = actions.add_parser("dump", help="write its profile", parents=[output], allow_abbrev=False)
-    one.add_argument("pid", metavar="PID")
+    one = actions.add_parser("dump", help="write its profile", parents=[process, output], allow_abbrev=False)
     one.set_defaults(call=prof_actions.dump)
 
     one = actions.add_parser("convert", help="a profile in another form", parents=[output], allow_abbrev=False)

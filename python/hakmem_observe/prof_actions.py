@@ -7,6 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from hakmem_cli.say import CannotError, say
@@ -16,36 +17,56 @@ from hakmem_observe.remote import Process, Request
 from hakmem_observe.stacks import Profile
 from hakmem_observe.words import count_bytes
 
+_DEFAULT_RATE = 512 << 10
+_WORDS = {
+    (Request.START_PROFILER, errno.EALREADY): "it runs already; hakmem prof stop ends it",
+    (Request.START_PROFILER, errno.ENOTSUP): "not in check mode",
+    (Request.STOP_PROFILER, errno.EALREADY): "it does not run",
+    (Request.DUMP_PROFILE, errno.EBUSY): "another one is being written",
+}
 
-def _ask(process: Process, request: Request, what: str, argument: int = 0, path: str = "") -> None:
-    """Ends in one line if the process could not do it."""
-    result = process.request(request, argument, path)
+
+@dataclass(frozen=True)
+class _Asked:
+    """A process, and how long to wait for its answers."""
+
+    process: Process
+    seconds: float
+
+    @classmethod
+    def of(cls, parsed: argparse.Namespace) -> _Asked:
+        return cls(Process(procfs.parse_pid(parsed.pid)), parsed.wait)
+
+
+def _ask(asked: _Asked, request: Request, what: str, argument: int = 0, path: str = "") -> int:
+    """The process's number. Ends in one line if it could not do it."""
+    process = asked.process
+    result = process.request(request, argument, path, asked.seconds)
     if result == errno.ENODATA and request is Request.DUMP_PROFILE:
         raise CannotError(f"process {process.pid}: no profile there; start one: hakmem prof start {process.pid}")
     if result:
-        raise CannotError(f"process {process.pid}: {what}: {os.strerror(result)}")
+        raise CannotError(f"process {process.pid}: {what}: {_WORDS.get((request, result), os.strerror(result))}")
+    return process.pid
 
 
 def start(parsed: argparse.Namespace) -> int:
-    process = Process(procfs.parse_pid(parsed.pid))
-    _ask(process, Request.START_PROFILER, "the profiler cannot be started", parsed.rate)
-    rate = count_bytes(parsed.rate) if parsed.rate else "512 KiB"
-    say(f"process {process.pid}: profiling, one sample in {rate}; blocks from before are not seen")
+    pid = _ask(_Asked.of(parsed), Request.START_PROFILER, "the profiler cannot be started", parsed.rate)
+    rate = count_bytes(parsed.rate or _DEFAULT_RATE)
+    say(f"process {pid}: profiling, one sample in {rate}; blocks from before are not seen")
     return 0
 
 
 def stop(parsed: argparse.Namespace) -> int:
-    process = Process(procfs.parse_pid(parsed.pid))
-    _ask(process, Request.STOP_PROFILER, "the profiler cannot be stopped")
-    say(f"process {process.pid}: no more samples are taken; what was taken can still be dumped")
+    pid = _ask(_Asked.of(parsed), Request.STOP_PROFILER, "the profiler cannot be stopped")
+    say(f"process {pid}: no more samples are taken; what was taken can still be dumped")
     return 0
 
 
 @contextmanager
-def _dumped(process: Process) -> Iterator[bytes]:
+def _dumped(asked: _Asked) -> Iterator[bytes]:
     """The text that the process writes."""
-    with process.scratch() as (seen, name):
-        _ask(process, Request.DUMP_PROFILE, "the profile cannot be written", path=f"{name}/profile")
+    with asked.process.scratch() as (seen, name):
+        _ask(asked, Request.DUMP_PROFILE, "the profile cannot be written", path=f"{name}/profile")
         yield profile_files.read_bytes(seen / "profile")
 
 
@@ -55,7 +76,7 @@ def dump(parsed: argparse.Namespace) -> int:
     target = profile_files.target(parsed.output, default, force=parsed.force)
     # The process may see other files under the same names than we do.
     roots = (Path(f"/proc/{pid}/root"), Path("/"))
-    with _dumped(Process(pid)) as data:
+    with _dumped(_Asked.of(parsed)) as data:
         profile = profile_files.decode(data, f"process {pid}", roots)
         _write(parsed, target, data, profile)
     return 0

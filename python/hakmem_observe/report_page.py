@@ -20,7 +20,7 @@ from hakmem_observe.words import count, count_bytes, duration
 _HERE = Path(__file__).parent
 _HOUSE = _HERE.parent / "hakmem_bench" / "templates"
 """Whose colours all our pages have."""
-_SCRIPTS = ("common.js", "memory.js", "map.js", "flame.js", "sites.js")
+_SCRIPTS = ("common.js", "memory.js", "map.js", "flame.js", "tables.js")
 
 
 @dataclass(frozen=True)

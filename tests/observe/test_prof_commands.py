@@ -37,7 +37,7 @@ class FakeProcess:
         self.result = result
         self.asked: list[tuple[int, int, str]] = []
 
-    def request(self, kind: int, argument: int = 0, path: str = "") -> int:
+    def request(self, kind: int, argument: int = 0, path: str = "", wait_seconds: float = 3.0) -> int:
         self.asked.append((kind, argument, path))
         if kind == Request.DUMP_PROFILE and not self.result:
             Path(path).write_text(TEXT)
@@ -85,6 +85,7 @@ class Commands(unittest.TestCase):
         self.check(
             f"prof dump {pid}", f"no profile there; start one: hakmem prof start {pid}", FakeProcess(errno.ENODATA)
         )
+        self.check(f"prof start {pid}", "cannot be started: it runs already", FakeProcess(errno.EALREADY))
         self.check(f"prof start {pid}", "cannot be started: Cannot allocate memory", FakeProcess(errno.ENOMEM))
         self.assertEqual(os.listdir(), ["p.heap"])
 
@@ -142,6 +143,7 @@ class Commands(unittest.TestCase):
             ("prof dump", "PID"),
             ("prof dump x", "x"),
             ("prof start 1 --rate 0", "0: legal are 1 to"),
+            ("prof start 1 --wait x", "x: legal are 0.1 to 86400 seconds"),
             ("prof start 1 --rate 2T", "2T: legal are"),
             ("prof convert /no/such", "/no/such: No such file"),
             ("prof convert text", "text: not a heap profile"),

@@ -70,7 +70,7 @@
     sync: { key: "hakmem" }, y: false, points: { show: false }, drag: { x: true, y: false },
   };
   const x = { time: false, range: () => [chart.seconds[0], chart.seconds[last]] };
-  const padding = [10, 24, 0, 0];
+  const padding = [10, 24, 6, 0];
   const made = [];
 
   const memory = (width) => {

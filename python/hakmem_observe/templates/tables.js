@@ -1,4 +1,11 @@
 "use strict";
+// Size classes with little in them are shown when asked for.
+document.getElementById("few-show")?.addEventListener("click", (event) => {
+  const few = document.getElementById("few");
+  few.hidden = !few.hidden;
+  event.target.setAttribute("aria-expanded", String(!few.hidden));
+});
+
 // A table's rows in the order of the column whose heading was pressed; pressed again, the other way round.
 (() => {
   const table = document.querySelector("table.sites");

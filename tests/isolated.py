@@ -1,5 +1,5 @@
-"""Runs the tests of the directory named, in the interpreter of a private environment; a JSON object a line says how each
-ended, for `hakmem test`."""
+"""Runs the tests of the directory named, in the interpreter of a private environment; a JSON object a line says how
+each ended, for `hakmem test`."""
 
 from __future__ import annotations
 

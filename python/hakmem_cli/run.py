@@ -48,7 +48,7 @@ def _statistics_file(name: str) -> str:
     return str(path)
 
 
-def _live_directory() -> Path:
+def live_directory() -> Path:
     """Where live pages lie, for this user only; `hakmem top` looks there."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     usable = runtime.startswith("/") and os.access(runtime, os.W_OK)
@@ -73,7 +73,7 @@ def _environment(how: How) -> dict[str, str]:
     if how.stats is not None:
         environment["HAKMEM_STATS"] = _statistics_file(how.stats)
     if how.live:
-        environment["HAKMEM_LIVE"] = str(_live_directory())
+        environment["HAKMEM_LIVE"] = str(live_directory())
     disable = environment.get("HAKMEM_DISABLE", "0")
     if disable not in ("0", "1"):
         say(f"warning: HAKMEM_DISABLE={disable}: legal values are 0, 1; using 0")

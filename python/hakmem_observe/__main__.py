@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
-import sys
-from typing import NoReturn
+import signal
 
-from hakmem_cli.say import CANNOT, CannotError, say
+# An interrupt while modules are loaded is no error to show.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import argparse  # noqa: E402
+import importlib  # noqa: E402
+import sys  # noqa: E402
+from typing import NoReturn  # noqa: E402
+
+from hakmem_cli.say import CANNOT, CannotError, say  # noqa: E402
 
 # The module of a command has USE, add_arguments(parser) and a function of the command's name.
 COMMANDS = ("stat", "top", "doctor", "prof", "report")
@@ -27,6 +32,7 @@ def main(words: list[str]) -> int:
         module = importlib.import_module(f"hakmem_observe.{name}")
         parser = _Parser(prog=f"hakmem {name}", description=module.__doc__, allow_abbrev=False, usage=module.USE)
         module.add_arguments(parser)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         return int(getattr(module, name)(parser.parse_args(words[1:])))
     except CannotError as error:
         say(str(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hakmem_observe.layout import COUNT, COUNT_CLASS, MOST_HEAPS, PROCESS, Layout, Metric
+from hakmem_observe.layout import COUNT, COUNT_CLASS, MOST_HEAPS, PROCESS, WORD, Layout, Metric
 from hakmem_observe.memory import Memory
 
 _MOST_SIZE = 1 << 32
@@ -82,7 +82,7 @@ def _add_heap(
             for one, word in zip(heaps.classes, words):
                 one.more[metric.name] = one.more.get(metric.name, 0) + word
         total = sum(words)
-        heaps.sums[metric.name] = heaps.sums.get(metric.name, 0) + total
+        heaps.sums[metric.name] = (heaps.sums.get(metric.name, 0) + total) % WORD
         if metric.group in ("memory", "counters") and not (metric.is_of_class and not metric.is_counter):
             own[metric.name] = total
     thread = int.from_bytes(data[layout.thread : layout.thread + 4], "little", signed=True)

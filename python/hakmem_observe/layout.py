@@ -1,5 +1,5 @@
-"""`struct hak_control` and what it leads to, byte by byte as the library lays them out. Numbers that cannot be are refused
-here, so that nobody else needs to look at them again."""
+"""`struct hak_control` and what it leads to, byte by byte as the library lays them out (src/heap/control.h). Numbers
+that cannot be are refused here, so that nobody else needs to look at them again."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ HEAD_BYTES = 552
 _LAYOUT = 568
 _LAYOUT_BYTES = 176
 CONTROL_BYTES = _LAYOUT + _LAYOUT_BYTES
+
+WORD = 1 << 64  # sums are modulo this, as the library's own
 
 MOST_HEAPS = 65536
 MOST_CLASSES = 64
@@ -83,7 +85,7 @@ class RawMetric(NamedTuple):
     at: int
     scale: int
     stride: int
-    count: int
+    words: int
     kind: int
     scope: int
     width: int
@@ -100,10 +102,10 @@ def make_metric(raw: RawMetric, name: str, about: str, heap_bytes: int) -> Metri
     known = raw.scope <= COUNT_CLASS and raw.group < len(GROUPS) and raw.width in (4, 8)
     if not known or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,63}", name):
         return None
-    if not 1 <= raw.count <= _MOST_WORDS or raw.stride > _MOST_STRIDE or not 1 <= raw.scale <= 1 << 32:
+    if not 1 <= raw.words <= _MOST_WORDS or raw.stride > _MOST_STRIDE or not 1 <= raw.scale <= 1 << 32:
         return None
     metric = Metric(
-        name, about, raw.at, raw.scale, raw.stride, raw.count, raw.kind == 1, raw.scope, raw.width, GROUPS[raw.group]
+        name, about, raw.at, raw.scale, raw.stride, raw.words, raw.kind == 1, raw.scope, raw.width, GROUPS[raw.group]
     )
     most = {HEAP: heap_bytes, CLASS: heap_bytes, COUNT: _MOST_COUNT_BYTES, COUNT_CLASS: _MOST_COUNT_BYTES}
     return metric if metric.scope == PROCESS or metric.end <= most[metric.scope] else None

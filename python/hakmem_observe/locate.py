@@ -4,8 +4,10 @@ linked with the archive."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
@@ -43,13 +45,13 @@ def paths(pid: int, mapping: Mapping) -> Iterator[Path]:
 
 
 def value_of(path: Path, name: str) -> tuple[int, list[tuple[int, int, int]]] | None:
-    """The symbol's value, and of each loaded segment offset in the file, bytes there and address. None: there is none."""
+    """The symbol's value, and of each loaded segment offset in the file, bytes there and address. None: no symbol."""
     try:
         with path.open("rb") as file:
             elf = ELFFile(file)
             loads = [(s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in elf.iter_segments("PT_LOAD")]
             for section in (".dynsym", ".symtab"):
-                table = elf.get_section_by_name(section)
+                table: Any = elf.get_section_by_name(section)
                 symbols = table.get_symbol_by_name(name) if table is not None else None
                 for symbol in symbols or []:
                     if symbol["st_shndx"] != "SHN_UNDEF":
@@ -92,7 +94,14 @@ def _by_magic(memory: Memory, mapped: list[Mapping]) -> int | None:
     return None
 
 
-def control_address(pid: int, memory: Memory) -> int:
+def _version(mapping: Mapping) -> str:
+    """Of the library, as its file's name says; empty if it does not."""
+    found = re.search(r"\.so\.(\d+\.\d+[.\d]*)$", mapping.name)
+    return found[1] if found else ""
+
+
+def control_address(pid: int, memory: Memory) -> tuple[int, str]:
+    """And the library's version, if that can be said."""
     found = files(procfs.mappings(pid))
     libraries = [mapped for mapped in found.values() if is_library(mapped[0])]
     for mapped in libraries:
@@ -101,7 +110,7 @@ def control_address(pid: int, memory: Memory) -> int:
         if address is None or memory.read(address, len(MAGIC)) != MAGIC:
             address = _by_magic(memory, mapped)
         if address is not None:
-            return address
+            return address, _version(mapped[0])
     try:
         program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except PermissionError as error:
@@ -114,7 +123,7 @@ def control_address(pid: int, memory: Memory) -> int:
         if mapped[0].path == program:
             address = _by_symbol(pid, mapped, [Path(f"/proc/{pid}/exe")])
             if address is not None:
-                return address
+                return address, ""
     if libraries:
         raise AbsentError(
             f"process {pid}: {libraries[0][0].path} has no {SYMBOL}: a version of hakmem before there were statistics"

@@ -1,4 +1,4 @@
-"""Another process's memory, read and written without stopping it (process_vm_readv(2)). Any address may be asked for."""
+"""Another process's memory, read and written without stopping it (process_vm_readv(2)). Any address may be asked."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Memory:
 
     def _read_batch(self, pieces: Sequence[tuple[int, int]]) -> list[bytes | None]:
         buffers = [ctypes.create_string_buffer(size) for _, size in pieces]
-        local = (_Piece * len(pieces))(*((ctypes.addressof(b), len(b)) for b in buffers))
-        remote = (_Piece * len(pieces))(*pieces)
+        local = (_Piece * len(pieces))(*(_Piece(ctypes.addressof(b), len(b)) for b in buffers))
+        remote = (_Piece * len(pieces))(*(_Piece(*piece) for piece in pieces))
         found: list[bytes | None] = []
         while len(found) < len(pieces):
             first = len(found)

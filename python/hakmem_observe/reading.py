@@ -10,9 +10,9 @@ from hakmem_observe import layout as lay
 from hakmem_observe import procfs
 from hakmem_observe.errors import AbsentError, TornError
 from hakmem_observe.heaps import Heaps, class_sizes, read_heaps
-from hakmem_observe.layout import GROUPS, PROCESS, Layout, Metric
+from hakmem_observe.layout import GROUPS, PROCESS, WORD, Layout, Metric
 from hakmem_observe.memory import Memory
-from hakmem_observe.snapshot import Number, Snapshot, without_limits
+from hakmem_observe.snapshot import Number, Snapshot, sound_memory
 from hakmem_observe.units import SlabSums, Units, read_units
 
 _MOST_ABOUT = 400
@@ -21,7 +21,8 @@ _MOST_ABOUT = 400
 class Reader:
     """Of one process's control block. What never changes is read once."""
 
-    def __init__(self, memory: Memory, address: int) -> None:
+    def __init__(self, memory: Memory, address: int, library: str = "") -> None:
+        self._library = library
         self._memory = memory
         self._address = address
         self._metrics: list[Metric] | None = None
@@ -68,7 +69,9 @@ class Reader:
             some = words[at : at + metric.count]
             at += metric.count
             if None not in some:
-                values[metric.name] = metric.scale * sum(int.from_bytes(word or b"", "little") for word in some)
+                total = sum(int.from_bytes(word or b"", "little") for word in some)
+                # A shard may be below zero: what is freed there came from another.
+                values[metric.name] = metric.scale * total % WORD
         return values
 
     def read(self) -> Snapshot:
@@ -92,6 +95,7 @@ class Reader:
         return Snapshot(
             pid=pid,
             unix_ms=int(time.time() * 1000),
+            library=self._library,
             uptime_ms=procfs.age_ms(pid),
             memory=_memory(groups["memory"], counters, classes, units, self._layout.unit_bytes),
             counters=counters,
@@ -149,7 +153,7 @@ def _memory(
     purged = [int(counters[name] or 0) for name in ("purged_unit_bytes", "purged_hole_bytes") if name in counters]
     if purged:
         found["purged_bytes"] = sum(purged)
-    return without_limits({**found, **told})
+    return sound_memory({**found, **told})
 
 
 def _locks(told: dict[str, Number]) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import tempfile
@@ -23,6 +22,7 @@ from hakmem_observe.reading import Reader
 from hakmem_observe.snapshot import Snapshot
 
 WAIT_SECONDS = 3.0
+_WORK_SECONDS = 60.0
 _POLL_SECONDS = 0.005
 
 
@@ -54,7 +54,7 @@ class _Control:
 
 
 class Process:
-    """Raises CannotError, whose text is the line for the user, if the process does not use hakmem or may not be looked at."""
+    """Raises CannotError, the line for the user, if the process does not use hakmem or may not be looked at."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -65,8 +65,8 @@ class Process:
     def _attach(self) -> None:
         try:
             memory = Memory(self.pid)
-            address = locate.control_address(self.pid, memory)
-            self._reader = Reader(memory, address)
+            address, library = locate.control_address(self.pid, memory)
+            self._reader = Reader(memory, address, library)
             self._words: Words = _Control(memory, address)
             self._page = None
         except DeniedError as denied:
@@ -94,30 +94,41 @@ class Process:
         return taken
 
     def request(self, kind: int, argument: int = 0, path: str = "", wait_seconds: float | None = None) -> int:
-        """0 or the errno value it failed with. Raises if no thread of the process comes to the allocator's door in time."""
+        """0 or the errno value it failed with. Raises if no thread comes to the allocator's door in time."""
         self._check()
         name = os.fsencode(path)
         if len(name) >= lay.PATH_BYTES or b"\0" in name:
             raise CannotError(f"{path}: too long for a request; legal are up to {lay.PATH_BYTES - 1} bytes")
         wait_seconds = WAIT_SECONDS if wait_seconds is None else wait_seconds
         deadline = time.monotonic() + wait_seconds
-        self._await_none(deadline, f"process {self.pid}: another tool's request is waiting there; try again")
-        served = self._head().served
+        while self._head().request != 0:
+            self._pause(deadline, f"process {self.pid}: another tool's request is waiting there; try again")
+        before = self._head().served
         self._write(lay.ARGUMENT, argument.to_bytes(8, "little"))
         self._write(lay.PATH, name + b"\0")
         self._write(lay.REQUEST, int(kind).to_bytes(4, "little"))
         try:
-            self._await_none(
-                deadline,
-                f"process {self.pid}: did not answer in {wait_seconds:g} s: no thread of it has come to the allocator's "
-                "door; it may be idle or stopped",
-            )
+            self._await_taken(deadline, wait_seconds)
         except (CannotError, KeyboardInterrupt) as error:
             if not isinstance(error, EndedError):
                 self._write(lay.REQUEST, bytes(4))
             raise
-        head = self._head()
-        return head.result if head.served != served else errno.EINTR
+        # It is taken first, and told as served when it is done.
+        done_by = time.monotonic() + _WORK_SECONDS
+        while self._head().served == before:
+            self._pause(done_by, f"process {self.pid}: took the request, but is not done after {_WORK_SECONDS:g} s")
+        return self._head().result
+
+    def _await_taken(self, deadline: float, seconds: float) -> None:
+        while self._head().request != 0:
+            why = "no thread of it has come to the allocator's door; it may be idle or stopped"
+            self._pause(deadline, f"process {self.pid}: did not answer in {seconds:g} s: {why}")
+
+    def _pause(self, deadline: float, otherwise: str) -> None:
+        self._check()
+        if time.monotonic() > deadline:
+            raise CannotError(otherwise)
+        time.sleep(_POLL_SECONDS)
 
     def _head(self) -> lay.Head:
         data = self._words.read(0, lay.HEAD_BYTES)
@@ -130,13 +141,6 @@ class Process:
         if not self._words.write(offset, data):
             self._check()
             raise CannotError(f"process {self.pid}: its control block cannot be written")
-
-    def _await_none(self, deadline: float, otherwise: str) -> None:
-        while self._head().request != 0:
-            self._check()
-            if time.monotonic() > deadline:
-                raise CannotError(otherwise)
-            time.sleep(_POLL_SECONDS)
 
     @contextmanager
     def scratch(self) -> Iterator[tuple[Path, str]]:

@@ -89,12 +89,16 @@ _LISTS = ("classes", "threads", "locks")
 _KNOWN = ("schema", "version", "library", *_NUMBERS, *_TABLES, *_LISTS)
 
 
-def without_limits(memory: dict[str, Number]) -> dict[str, Number]:
+def _gauge(name: str, value: Number) -> Number:
+    if name.endswith("_limit_bytes"):
+        return value if 0 < (value or 0) < _UNLIMITED else None
+    # Words that are read one after the other may sum up to less than nothing.
+    return 0 if (value or 0) >= 1 << 63 else value
+
+
+def sound_memory(memory: dict[str, Number]) -> dict[str, Number]:
     """Limits that are none, or not looked up yet, are None."""
-    return {
-        name: None if name.endswith("_limit_bytes") and not 0 < (value or 0) < _UNLIMITED else value
-        for name, value in memory.items()
-    }
+    return {name: _gauge(name, value) for name, value in memory.items()}
 
 
 def _is_number(value: object) -> bool:
@@ -132,12 +136,17 @@ def from_json(told: Any, where: str) -> Snapshot:
         if isinstance(value, bool) or not isinstance(value, int):
             raise CannotError(f'{where}: "{key}" is no whole number: {json.dumps(value)[:40]}')
     tables = {key: _table(told, key, where) for key in _TABLES}
-    tables["memory"] = without_limits(tables["memory"])
+    tables["memory"] = sound_memory(tables["memory"])
     return Snapshot(
         **{key: told.get(key, 0) for key in _NUMBERS},
         library=str(told.get("library", "")),
-        **tables,
-        **{key: _list(told, key, where) for key in _LISTS},
+        memory=tables["memory"],
+        counters=tables["counters"],
+        classes=_list(told, "classes", where),
+        threads=_list(told, "threads", where),
+        locks=_list(told, "locks", where),
+        os=tables["os"],
+        profile=tables["profile"],
         more={key: value for key, value in told.items() if key not in _KNOWN},
     )
 

@@ -15,6 +15,16 @@ from hakmem_observe.snapshot import PARTS, Number, Snapshot
 
 _BAR = 24
 _ROWS = 40
+_OF_THREADS = (
+    "live_bytes",
+    "cached_bytes",
+    "requested_bytes",
+    "refills",
+    "flushes",
+    "large_blocks",
+    "remote_sent_blocks",
+    "remote_received_blocks",
+)
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -44,7 +54,7 @@ def memory(snapshot: Snapshot, explain: bool) -> Table:
     for name, value in snapshot.memory.items():
         if name not in PARTS:
             meaning = [_about(snapshot, name)] if explain else []
-            table.add_row(words.plain(name), words.count_bytes(value), "", "", *meaning)
+            table.add_row(words.plain(name), words.value(name, value), "", "", *meaning)
     return table
 
 
@@ -94,9 +104,8 @@ def _left_out(table: Table, rows: list[Any]) -> None:
 
 
 def threads(snapshot: Snapshot) -> Table:
-    own = ("heap", "thread")
-    more = _columns(snapshot.threads, ("live_bytes", "cached_bytes", "requested_bytes"))
-    more = [name for name in more if name not in own]
+    used = _columns(snapshot.threads, ())
+    more = [*_OF_THREADS[:3], *(name for name in _OF_THREADS[3:] if name in used)]
     table = _table("Threads", "heap", "thread", *map(words.plain, more))
     table.columns[0].justify = "right"
     rows = sorted(snapshot.threads, key=lambda row: -(row.get("requested_bytes") or 0))
@@ -117,11 +126,16 @@ def numbers(title: str, told: dict[str, Number], snapshot: Snapshot, explain: bo
 
 
 def locks(snapshot: Snapshot) -> Table:
-    table = _table("Locks", "lock", "taken", "waits", "share that waited")
+    table = _table("Locks", "lock", "taken", "waits", "share that waited", "waited")
     for row in snapshot.locks:
         taken, waits = row.get("taken") or 0, row.get("waits") or 0
+        waited = f"{(row['waited_ns'] or 0) / 1e6:.3f} ms" if "waited_ns" in row else ""
         table.add_row(
-            str(row.get("name", "")), words.count(taken), words.count(waits), f"{waits / taken if taken else 0:.2%}"
+            str(row.get("name", "")),
+            words.count(taken),
+            words.count(waits),
+            f"{waits / taken if taken else 0:.2%}",
+            waited,
         )
     return table
 
@@ -151,7 +165,8 @@ def header(snapshot: Snapshot, what: str) -> str:
         for kind in ("soft", "hard")
         if (limit := snapshot.memory.get(f"{kind}_limit_bytes")) is not None
     ]
-    parts = [f"process {snapshot.pid}", what, library, f"up {words.duration(snapshot.uptime_ms)}", *limits]
+    age = f"up {words.duration(snapshot.uptime_ms)}" if snapshot.uptime_ms else ""
+    parts = [f"process {snapshot.pid}", what, library, age, *limits]
     return ", ".join(part for part in parts if part)
 
 

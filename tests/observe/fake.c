@@ -99,7 +99,7 @@ static uint64_t tags[SUPERSLABS * UNITS];
 static void *spans[SUPERSLABS * UNITS];
 static void *table_word = table, *tags_word = tags, *spans_word = spans, *base_word;
 static uint64_t superslab_count = SUPERSLABS;
-static uint64_t purges, held = 123456, heartbeats[4] = {1, 2, 3, 4}, soft = UINT64_MAX, taken = 77, waits = 5, maps = 9, rate;
+static uint64_t purges, held = 123456, heartbeats[4] = {1, 2, 8, (uint64_t)-1}, soft = UINT64_MAX, taken = 77, waits = 5, maps = 9, rate;
 
 #define OWN(variable) (uint64_t)(uintptr_t)&(variable)
 static struct metric metrics[] = {
@@ -178,7 +178,7 @@ static void fill(void)
 
 static void serve(void)
 {
-    uint32_t request = __atomic_load_n(&hak_control.request, __ATOMIC_ACQUIRE);
+    uint32_t request = __atomic_exchange_n(&hak_control.request, 0, __ATOMIC_ACQUIRE);
     if (request == 0)
         return;
     int result = 0;
@@ -200,8 +200,7 @@ static void serve(void)
         result = 22;
     }
     hak_control.result = result;
-    hak_control.served++;
-    __atomic_store_n(&hak_control.request, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&hak_control.served, hak_control.served + 1, __ATOMIC_RELEASE);
 }
 
 static void *run(void *unused)

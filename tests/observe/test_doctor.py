@@ -63,7 +63,8 @@ class Programs(fakes.FakeTest):
             self.assert_problem(fakes.compile_c(f"has-{name}", text=text), f"has {told} inside \\({name}\\)")
 
     def test_allocators_beside(self) -> None:
-        text = "void *mallocx(unsigned long n, int f) { (void)n; (void)f; return 0; }\nvoid *malloc_stats_x(void) { return 0; }\n"
+        text = "void *mallocx(unsigned long n, int f) { return (void *)(n + (unsigned)f); }\n"
+        text += "void *malloc_stats_x(void) { return 0; }\n"
         library = fakes.compile_c("libjemalloc.so.2", "-shared", "-fPIC", "-Wl,-soname,libjemalloc.so.2", text=text)
         quiet = "void *malloc_stats_x(void);\nint main(void) { return malloc_stats_x() != 0; }\n"
         calls = "void *mallocx(unsigned long, int);\nint main(void) { return mallocx(1, 0) != 0; }\n"
@@ -145,6 +146,13 @@ class Environment(unittest.TestCase):
         self.assertIn("HAKMEM_FROB=1: no such option", told)
         self.assertIn("HAKMEM_DISABLE=1", told)
         self.assertEqual(texts(found, Level.OK), "set here: HAKMEM_PURGE=delay=5")
+
+    def test_files_are_not_written(self) -> None:
+        path = fakes.directory() / "report"
+        found = self.check(HAKMEM_REPORT=str(path), HAKMEM_TRACE=f"class:16,{path}")
+        self.assertEqual(texts(found, Level.WARNING), "")
+        self.assertIn(str(path), texts(found, Level.OK))
+        self.assertFalse(path.exists())
 
     def test_preload(self) -> None:
         self.assertIn("not there", texts(self.check(LD_PRELOAD="/x/libhakmem.so.1"), Level.PROBLEM))

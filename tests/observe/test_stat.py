@@ -81,11 +81,12 @@ class Series(fakes.FakeTest):
     def test_until_the_process_ends(self) -> None:
         process = self.start()
         recorder = self.record(process.pid)
-        time.sleep(1.5)
+        assert recorder.stdout is not None
+        lines = [recorder.stdout.readline() for _ in range(6)]
         self.end(process)
         out, err = recorder.communicate(timeout=20)
         self.assertEqual((recorder.returncode, err), (0, ""))
-        times = [json.loads(line)["unix_ms"] for line in out.splitlines()]
+        times = [json.loads(line)["unix_ms"] for line in [*lines, *out.splitlines()]]
         self.assertGreater(len(times), 5)
         self.assertEqual(times, sorted(times))
 
@@ -94,7 +95,8 @@ class Series(fakes.FakeTest):
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "series.jsonl"
             recorder = self.record(process.pid, "--output", str(path))
-            time.sleep(1.5)
+            while recorder.poll() is None and not (path.exists() and path.read_text().count("\n") > 5):
+                time.sleep(0.05)
             recorder.send_signal(signal.SIGINT)
             _, err = recorder.communicate(timeout=20)
             self.assertEqual((recorder.returncode, err), (0, ""))

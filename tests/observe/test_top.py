@@ -1,11 +1,10 @@
-"""`hakmem top`, driven by its keys at two sizes: what is on the screen, and that no process's end or refusal ends it."""
+"""`hakmem top`, driven by its keys at three sizes: what is on the screen; nothing a process does ends it."""
 
 from __future__ import annotations
 
 import asyncio
 import unittest
 from collections.abc import Awaitable, Callable
-from typing import Optional
 from unittest import mock
 
 import fakes
@@ -20,7 +19,7 @@ from hakmem_observe.watch.sheet import Sheet
 
 SMALL, LARGE = (80, 24), (200, 60)
 
-Body = Callable[[Top, "Pilot[Optional[int]]"], Awaitable[None]]
+Body = Callable[[Top, "Pilot[int]"], Awaitable[None]]
 
 
 def text_of(app: Top) -> str:
@@ -33,7 +32,7 @@ def visible(app: Top) -> list[str]:
     return [str(pane.id) for pane in app.query_one("#panes").children if pane.display]
 
 
-async def until(pilot: Pilot[int | None], holds: Callable[[], bool]) -> None:
+async def until(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
     for _ in range(200):
         if holds():
             return
@@ -55,7 +54,7 @@ class Screens(fakes.FakeTest):
         return app
 
     def test_small(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             self.assertEqual(visible(app), ["memory"])
             await until(pilot, lambda: "q Quit" in text_of(app))
             text = text_of(app)
@@ -83,7 +82,7 @@ class Screens(fakes.FakeTest):
         self.assertEqual(self.drive(SMALL, body).return_code, 0)
 
     def test_large(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             self.assertEqual(visible(app), ["memory", "rates", "classes", "threads"])
             text = text_of(app)
             for told in ("Memory", "Rates", "Classes", "Threads", "flushes", "4711", "48 B"):
@@ -96,7 +95,7 @@ class Screens(fakes.FakeTest):
         self.drive(LARGE, body)
 
     def test_tiny(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             for key in ("tab", "tab", "tab", "tab"):
                 await pilot.press(key)
                 await pilot.pause()
@@ -104,7 +103,7 @@ class Screens(fakes.FakeTest):
         self.drive((20, 5), body)
 
     def test_process_that_ends(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             self.end(self.process)
             await until(pilot, lambda: "has ended; q quits" in text_of(app))
             await pilot.press("tab")
@@ -115,7 +114,7 @@ class Screens(fakes.FakeTest):
         self.assertEqual(self.drive(SMALL, body).return_code, 0)
 
     def test_pause(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             await pilot.press("p")
             await pilot.pause(0.2)
             self.assertIn("paused", text_of(app))
@@ -128,7 +127,7 @@ class Screens(fakes.FakeTest):
         self.drive(SMALL, body)
 
     def test_sort(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             await pilot.press("s")  # the chart has nothing to sort
             await pilot.press("4", "s", "s")
             await until(pilot, lambda: "sorted by thread" in text_of(app))
@@ -142,7 +141,7 @@ class Screens(fakes.FakeTest):
         self.drive(SMALL, body)
 
     def test_purge(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             await pilot.press("g")
             await until(pilot, lambda: "asked to give back" in text_of(app))
             await until(pilot, lambda: app.history.totals.get("purges") == 1)
@@ -150,7 +149,7 @@ class Screens(fakes.FakeTest):
         self.drive(SMALL, body)
 
     def test_purge_that_nobody_serves(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             with mock.patch("hakmem_observe.remote.WAIT_SECONDS", 0.1):
                 await pilot.press("g")
                 await until(pilot, lambda: "did not answer" in text_of(app))
@@ -158,7 +157,7 @@ class Screens(fakes.FakeTest):
         self.drive(SMALL, body, wrong="idle")
 
     def test_damaged_process(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             for key in ("tab", "tab", "tab"):
                 await pilot.press(key)
                 await pilot.pause(0.1)
@@ -166,7 +165,7 @@ class Screens(fakes.FakeTest):
         self.drive(LARGE, body, wrong="wild")
 
     def test_learner(self) -> None:
-        async def body(app: Top, pilot: Pilot[int | None]) -> None:
+        async def body(app: Top, pilot: Pilot[int]) -> None:
             self.assertNotIn("Learner", text_of(app))
             taken = Snapshot(pid=1, unix_ms=9, more={"learner": {"profiles": 3, "phase": "steady"}})
             with mock.patch.object(app._process, "snapshot", return_value=taken):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSegment
@@ -39,11 +40,14 @@ def read(path: Path) -> Elf:
 def _read(elf: ELFFile) -> Elf:
     interpreter = None
     needed: list[str] = []
+    segment: Any
+    table: Any
     for segment in elf.iter_segments():
         if segment["p_type"] == "PT_INTERP":
             interpreter = segment.get_interp_name()
         if isinstance(segment, DynamicSegment):
-            needed = [tag.needed for tag in segment.iter_tags("DT_NEEDED")]
+            tags: Any = segment.iter_tags("DT_NEEDED")
+            needed = [tag.needed for tag in tags]
     names: dict[bool, set[str]] = {True: set(), False: set()}
     exported: set[str] = set()
     for section in (".dynsym", ".symtab"):

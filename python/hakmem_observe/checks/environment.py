@@ -1,7 +1,8 @@
-"""Variables that concern the library. What is legal the library says itself: a program that does nothing is run with each."""
+"""Variables that concern the library. What is legal it says itself: a program that does nothing is run with each."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -11,8 +12,8 @@ from hakmem_observe.checks.finding import Finding, ok, problem, warning
 
 _PREFIX = "HAKMEM_"
 _WARNING = "hakmem: warning: "
-# They would write files, or go elsewhere with what is said.
-_NOT_TRIED = ("HAKMEM_STATS", "HAKMEM_LIVE", "HAKMEM_POLICY", "HAKMEM_REPORT", "HAKMEM_PROFILE")
+# Files in values: another file is tried in their place, so that nothing is written there.
+_FILE = re.compile(r"(^|,)/[^,]*")
 
 
 def _complaint(library: Path, entry: tuple[str, str]) -> str:
@@ -21,7 +22,7 @@ def _complaint(library: Path, entry: tuple[str, str]) -> str:
         try:
             done = subprocess.run(
                 ["/bin/true"],
-                env={"LD_PRELOAD": str(library), entry[0]: entry[1]},
+                env={"LD_PRELOAD": str(library), entry[0]: _FILE.sub(rf"\1{directory}/file", entry[1])},
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -60,7 +61,7 @@ def check(variables: Mapping[str, str], library: Path) -> Iterator[Finding]:
     for name, value in sorted(variables.items()):
         if not name.startswith(_PREFIX) or (name, value) == ("HAKMEM_DISABLE", "1"):
             continue
-        complaint = "" if name in _NOT_TRIED else _complaint(library, (name, value))
+        complaint = _complaint(library, (name, value))
         if complaint:
             yield warning(complaint, f"correct or unset {name}")
         else:

@@ -43,7 +43,10 @@ class Chooser(App[int]):
     """Its result is the process's number; None: nobody chose."""
 
     ENABLE_COMMAND_PALETTE = False
-    CSS = "#head { height: 1; text-style: bold; } OptionList { height: 1fr; border: none; text-wrap: nowrap; text-overflow: ellipsis; }"
+    CSS = """
+    #head { height: 1; text-style: bold; }
+    OptionList { height: 1fr; border: none; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,escape,ctrl+c", "leave", "Quit", key_display="q", priority=True),
         Binding("enter", "none", "Watch"),

@@ -9,6 +9,8 @@ from hakmem_observe.snapshot import PARTS, Snapshot
 
 _KEPT = 1000
 
+LOCK_WAITS = "waits for locks"
+
 
 class History:
     def __init__(self) -> None:
@@ -56,6 +58,8 @@ def _counters(snapshot: Snapshot) -> dict[str, float]:
         found.setdefault(name, float(sum(row.get(name) or 0 for row in snapshot.classes)))
     if "purged_bytes" in snapshot.memory:
         found["purged_bytes"] = float(snapshot.part("purged_bytes"))
+    if snapshot.locks:
+        found[LOCK_WAITS] = float(sum(row.get("waits") or 0 for row in snapshot.locks))
     for row in snapshot.locks:
         for what in ("waits", "taken"):
             if what in row:

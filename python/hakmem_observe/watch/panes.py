@@ -11,11 +11,23 @@ from textual.widget import Widget
 from hakmem_observe import tables, words
 from hakmem_observe.snapshot import PARTS
 from hakmem_observe.watch import chart
-from hakmem_observe.watch.history import History
+from hakmem_observe.watch.history import LOCK_WAITS, History
 from hakmem_observe.watch.sheet import Cell, Column, Sheet, number, word
 
 _LEGEND = 31
+# What else there is of "memory", below the states.
+_BELOW = ("hole_bytes", "held_bytes", "committed_bytes", "reserved_bytes", "soft_limit_bytes", "hard_limit_bytes")
 _MOST_THREADS = 2000
+_FIRST = (
+    "requested_bytes",
+    "refills",
+    "flushes",
+    "remote_sent_blocks",
+    "remote_received_blocks",
+    "large_blocks",
+    "purged_bytes",
+    LOCK_WAITS,
+)
 
 
 class MemoryPane(Widget, can_focus=True):
@@ -60,9 +72,9 @@ def _legend(history: History) -> list[Text]:
         )
     lines.append(Text(f"  {'together':<13} {words.count_bytes(snapshot.parts_bytes):>9}", "bold"))
     lines.append(Text())
-    for name, value in snapshot.memory.items():
-        if name not in PARTS and name not in words.COUNTER_BYTES:
-            lines.append(Text(f"  {words.plain(name):<13.13} {words.count_bytes(value):>9}"))
+    for name in _BELOW:
+        if name in snapshot.memory:
+            lines.append(Text(f"  {words.plain(name):<13} {words.count_bytes(snapshot.memory[name]):>9}"))
     return lines
 
 
@@ -84,7 +96,7 @@ def classes_sheet() -> Sheet:
         Column("live", 10),
         Column("blocks", 10),
         Column("cached", 10),
-        Column("in slabs", 10),
+        Column("slab free", 10),
         Column("slabs", 8),
         Column("refills/s", 9),
     ]
@@ -157,7 +169,8 @@ def rates_sheet() -> Sheet:
 
 def rates_rows(history: History, width: int) -> list[list[Cell]]:
     rows = []
-    for name, rates in history.rates.items():
+    for name in _in_order(history):
+        rates = history.rates[name]
         cells = [
             _rate(name, rates[-1]),
             number(words.value(name, history.totals.get(name, 0)), history.totals.get(name, 0)),
@@ -165,6 +178,13 @@ def rates_rows(history: History, width: int) -> list[list[Cell]]:
         label = "requested memory" if name == "requested_bytes" else words.plain(name)
         rows.append([word(label), *cells, number(chart.sparkline(rates, width), max(rates))])
     return rows
+
+
+def _in_order(history: History) -> list[str]:
+    """What most want to see first; what has never happened last."""
+    first = [name for name in _FIRST if name in history.rates]
+    others = [name for name in history.rates if name not in _FIRST]
+    return [*first, *sorted(others, key=lambda name: history.totals.get(name, 0) == 0)]
 
 
 def learner_sheet() -> Sheet:

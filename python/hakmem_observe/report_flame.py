@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from hakmem_observe.names import printable
@@ -13,18 +12,25 @@ _SMALLEST = 1 / 5000
 _DEEPEST = 256
 
 
-@dataclass
 class _Node:
-    name: str
-    place: str = ""
-    values: list[int] = field(default_factory=lambda: [0] * len(VALUES))
-    children: dict[Frame, _Node] = field(default_factory=dict)
+    __slots__ = ("values", "children")
 
-    def told(self, least: list[float]) -> dict[str, Any]:
-        children = [child.told(least) for child in self.children.values() if child.is_visible(least)]
-        told: dict[str, Any] = {"n": self.name, "v": self.values}
-        if self.place:
-            told["p"] = self.place
+    def __init__(self) -> None:
+        self.values = [0] * len(VALUES)
+        """While the tree is built, of stacks that end here; then of all that go through here."""
+        self.children: dict[Frame, _Node] = {}
+
+    def sum_up(self) -> list[int]:
+        for child in self.children.values():
+            for at, value in enumerate(child.sum_up()):
+                self.values[at] += value
+        return self.values
+
+    def told(self, frame: Frame, least: list[float]) -> dict[str, Any]:
+        children = [child.told(one, least) for one, child in self.children.items() if child.is_visible(least)]
+        told: dict[str, Any] = {"n": printable(frame.name), "v": self.values}
+        if frame.place:
+            told["p"] = printable(frame.place)
         if children:
             told["c"] = children
         return told
@@ -34,22 +40,17 @@ class _Node:
 
 
 def tree(profile: Profile) -> dict[str, Any]:
-    root = _Node(profile.modules[0].name if profile.modules else "all")
+    root = _Node()
     for site in profile.sites:
-        values = [site.amount(what).bytes for what in VALUES]
         node = root
-        _add(node, values)
         # What is nearest to the allocation is kept if a stack is very deep.
         for frame in reversed(site.frames()[:_DEEPEST]):
-            shown = Frame(printable(frame.name), printable(frame.file), frame.line)
-            found = node.children.get(shown)
+            found = node.children.get(frame)
             if found is None:
-                found = node.children[shown] = _Node(shown.function, shown.place)
+                found = node.children[frame] = _Node()
             node = found
-            _add(node, values)
-    return root.told([value * _SMALLEST for value in root.values])
-
-
-def _add(node: _Node, values: list[int]) -> None:
-    for at, value in enumerate(values):
-        node.values[at] += value
+        for at, what in enumerate(VALUES):
+            node.values[at] += site.amount(what).bytes
+    values = root.sum_up()
+    name = profile.modules[0].name if profile.modules else "all"
+    return root.told(Frame(name), [value * _SMALLEST for value in values])

@@ -151,6 +151,23 @@ HAK_EXPORT int hak_stats_get(struct hak_stats *stats, size_t bytes) HAK_NOTHROW;
  * (hakmem's own) */
 HAK_EXPORT int hak_stats_write(const char *path) HAK_NOTHROW;
 
+/* Starts the heap profiler, as HAKMEM_PROFILE does from the start: on average one of so many requested bytes is a sample, of which
+ * the stack is kept, and when it is freed. 0: 512 KiB, which costs next to nothing; 1: each request. What was counted before is
+ * forgotten. Other threads take their first sample after they have requested a few MiB more. Returns 0, EALREADY if it
+ * runs, EINVAL above 1 TiB, ENOTSUP in check mode, or ENOMEM. Not from signal handlers. (hakmem's own; docs/decisions/0027) */
+HAK_EXPORT int hak_profile_start(size_t bytes) HAK_NOTHROW;
+
+/* Takes no more samples. When those that live are freed is still noticed, so that a later dump is right. Returns 0, or EALREADY
+ * if none are taken. Not from signal handlers. (hakmem's own) */
+HAK_EXPORT int hak_profile_stop(void) HAK_NOTHROW;
+
+/* Writes the profile since the last start to a file, for pprof and hakmem's own tools: what is live, what was allocated, and what
+ * was live at the peak, by stack. The file is readable by its owner only, appears when it is whole, and replaces another; a
+ * symbolic link is refused (ELOOP), and a pipe or terminal written to as it is. Returns 0 or an errno value: ENODATA if there
+ * never was a profile, EBUSY if another thread writes one, ENOMEM, or why the file cannot be written (open, write, rename). Takes
+ * memory from the system meanwhile, none from the heap. Other threads go on. Not from signal handlers. (hakmem's own) */
+HAK_EXPORT int hak_profile_dump(const char *path) HAK_NOTHROW;
+
 /* "MAJOR.MINOR.PATCH". */
 HAK_EXPORT const char *hak_version(void) HAK_NOTHROW;
 

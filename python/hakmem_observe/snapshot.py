@@ -54,7 +54,7 @@ class Snapshot:
 
     @property
     def live_bytes(self) -> int:
-        return self.part("small_live_bytes") + self.part("large_live_bytes")
+        return sum(self.part(name) for name in ("small_live_bytes", "large_live_bytes", "checked_live_bytes"))
 
     @property
     def parts_bytes(self) -> int:

@@ -19,6 +19,7 @@ _MOST_SLABS = 1 << 22
 @dataclass
 class SlabSums:
     slabs: int = 0
+    blocks: int = 0
     free_blocks: int = 0
 
 
@@ -81,8 +82,10 @@ def _count_slabs(memory: Memory, layout: Layout, addresses: list[int], units: Un
             continue
         sums = units.slabs.setdefault(data[layout.slab_class], SlabSums())
         blocks, free = (struct.unpack_from("<I", data, at)[0] for at in (layout.slab_blocks, layout.slab_free))
-        sums.slabs += 1
-        sums.free_blocks += free if free <= blocks <= _MOST_BLOCKS else 0
+        if free <= blocks <= _MOST_BLOCKS:
+            sums.slabs += 1
+            sums.blocks += blocks
+            sums.free_blocks += free
 
 
 def read_units(memory: Memory, layout: Layout) -> Units:

@@ -139,7 +139,7 @@ FRAGILE void *hak_realloc(void *ptr, size_t size)
     return move_to_new_block(ptr, usable, size);
 }
 
-void *hak_reallocarray(void *ptr, size_t count, size_t size)
+ENTRANCE void *hak_reallocarray(void *ptr, size_t count, size_t size)
 {
     size_t bytes;
     if (UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {

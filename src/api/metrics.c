@@ -7,9 +7,13 @@
 #include "heap/life.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/profiler.h"
 #include "heap/start.h"
 #include "large/bigcache.h"
 #include "large/large.h"
+#include "observe/profile_memory.h"
+#include "observe/profile_sites.h"
+#include "observe/profile_slabs.h"
 #include "os/os.h"
 #include "span/limit.h"
 #include "span/span.h"
@@ -44,6 +48,7 @@
 #define MEMORY .group = METRIC_MEMORY, .kind = METRIC_GAUGE
 #define COUNTER .group = METRIC_COUNTERS, .kind = METRIC_COUNTER
 #define SYSTEM .group = METRIC_OS, .kind = METRIC_COUNTER
+#define PROFILE .group = METRIC_PROFILE, .kind = METRIC_GAUGE
 #define LOCKS .group = METRIC_LOCKS, .kind = METRIC_COUNTER
 
 const struct metric metrics[] = {
@@ -51,6 +56,8 @@ const struct metric metrics[] = {
     EACH(MEMORY, "large_live_blocks", large_live, blocks, "how many of them"),
     EACH(MEMORY, "checked_live_bytes", run_live, bytes, "live blocks of check mode, as they were requested"),
     EACH(MEMORY, "checked_live_blocks", run_live, blocks, "how many of them"),
+    WORD(MEMORY, "sampled_live_bytes", slabs_live.bytes, "live small blocks that the heap profiler has sampled"),
+    WORD(MEMORY, "sampled_live_blocks", slabs_live.blocks, "how many of them"),
     EACH(MEMORY, "bigcache_bytes", bigcache_shards, bytes, "freed large blocks that are kept for the next requests"),
     SCALED(MEMORY, "dirty_bytes", superslab_dirty, UNIT_SIZE, "free units that still have their pages; given back by age"),
     WORD(MEMORY, "metadata_bytes", meta_bytes, "the allocator's own tables; not all of it is in memory"),
@@ -101,9 +108,19 @@ const struct metric metrics[] = {
     WORD(SYSTEM, "madvise", os_calls[OS_MADVISE], "calls"),
     WORD(SYSTEM, "membarrier", os_calls[OS_MEMBARRIER], "calls"),
 
+    WORD(PROFILE, "rate_bytes", policy.profile_bytes, "requested on average between two samples; 0: none are taken"),
+    WORD(PROFILE, "samples", profile_totals.allocated.count, "requests that were samples, since the profile began"),
+    WORD(PROFILE, "live_samples", profile_totals.live.count, "of them, those that live"),
+    WORD(PROFILE, "live_bytes", profile_totals.live_weight, "estimate of all that lives and was requested since"),
+    WORD(PROFILE, "peak_bytes", profile_totals.peak_weight, "the most that was"),
+    WORD(PROFILE, "dropped", profile_totals.dropped, "samples that could not be kept: the profiler's memory is full"),
+    WORD(PROFILE, "sites", profile_totals.sites, "different stacks and sizes"),
+    WORD(PROFILE, "memory_bytes", profile_own_bytes, "the profiler's own tables, less the stacks"),
+
     LOCK("span", span_lock, "superslabs and units"),
     LOCK("life", life_lock, "idle heaps"),
     LOCK("letters", letters_lock, "empty letters"),
+    LOCK("profiler", profiler_lock, "what the heap profiler has counted"),
     LOCK("orphan", orphan_lock, "the heap of threads that have none"),
     LOCK("meta", meta_lock, "the allocator's own memory"),
     EACH(LOCKS, "bigcache.taken", bigcache_shards, lock.taken, "how often they were taken: kept large blocks"),

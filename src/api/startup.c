@@ -1,13 +1,28 @@
 /* What happens when the library is loaded. The heap needs none of it: the first operation of the first
  * thread starts that, however early it comes. */
+#include <errno.h>
 #include <unistd.h>
 
 #include "api/watch.h"
+#include "base/fail.h"
 #include "check/check.h"
 #include "check/crash.h"
 #include "check/guard.h"
 #include "config/options.h"
 #include "config/policy.h"
+#include "observe/profile.h"
+
+/* Check mode serves all requests itself: none comes to the profiler. */
+static void start_profile(void)
+{
+    int error = profile_start(policy.profile_bytes);
+    if (error == ENOTSUP)
+        warn("HAKMEM_PROFILE: there is no profile in check mode");
+    else if (error != 0)
+        warn("HAKMEM_PROFILE: no profile, error %d", error);
+    if (error != 0)
+        policy.profile_bytes = 0;
+}
 
 /* glibc's loader passes these; others leave `environ` ready. */
 __attribute__((constructor)) static void start_up(int count, char **arguments, char **environment)
@@ -22,4 +37,6 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
         check_start();
     else if (policy.guard_bytes > 0)
         guard_start();
+    if (policy.profile_bytes > 0)
+        start_profile();
 }

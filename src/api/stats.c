@@ -15,6 +15,7 @@
 #include "heap/magazine.h"
 #include "large/bigcache.h"
 #include "large/large.h"
+#include "observe/profile_slabs.h"
 #include "span/limit.h"
 #include "span/span.h"
 
@@ -54,6 +55,9 @@ static void read(void *argument)
     stats->small_blocks += checked.blocks;
     stats->small_bytes += checked.bytes;
     stats->metadata_bytes = meta_committed();
+    struct slabs_counts sampled = slabs_counts();
+    stats->small_blocks += sampled.blocks;
+    stats->small_bytes += sampled.bytes;
     stats->reserved_bytes = span.reserved_bytes;
     stats->committed_bytes = span.committed_bytes + stats->metadata_bytes;
     stats->large_blocks = large.live_blocks;

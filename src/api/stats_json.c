@@ -7,6 +7,7 @@
 
 #include "api/metrics.h"
 #include "base/atomic.h"
+#include "config/policy.h"
 #include "config/size_class.h"
 #include "hakmem.h"
 #include "heap/life.h"
@@ -201,6 +202,13 @@ static void system_calls(struct out *out)
     out_print(out, "}");
 }
 
+static void profile(struct out *out)
+{
+    out_print(out, ",\"profile\":{\"runs\":%d", load_relaxed(&policy.profile_bytes) != 0);
+    sums_of_group(out, METRIC_PROFILE);
+    out_print(out, "}");
+}
+
 static uint64_t unix_ms(void)
 {
     struct timespec now = {0};
@@ -218,6 +226,7 @@ void stats_json(struct out *out)
     threads(out);
     locks(out);
     system_calls(out);
+    profile(out);
     out_print(out, "}\n");
 }
 

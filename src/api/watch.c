@@ -35,9 +35,15 @@ static int purge(void)
     return 0;
 }
 
-static int serve(uint32_t request, const char *path)
+static int serve(uint32_t request, uint64_t argument, const char *path)
 {
     switch (request) {
+    case REQUEST_PROFILE_START:
+        return hak_profile_start(argument);
+    case REQUEST_PROFILE_STOP:
+        return hak_profile_stop();
+    case REQUEST_PROFILE_DUMP:
+        return hak_profile_dump(path);
     case REQUEST_PURGE:
         return purge();
     case REQUEST_STATS:
@@ -56,9 +62,10 @@ static void serve_words(struct control_words *words)
     uint32_t request = exchange_acquire(&words->request, (uint32_t)REQUEST_NONE);
     if (request == REQUEST_NONE)
         return;
+    uint64_t argument = load_relaxed(&words->argument);
     memcpy(path, words->path, sizeof path);
     path[sizeof path - 1] = '\0';
-    store_relaxed(&words->result, serve(request, path));
+    store_relaxed(&words->result, serve(request, argument, path));
     store_release(&words->served, words->served + 1);
 }
 

@@ -36,6 +36,7 @@ enum tag_kind {
     TAG_LARGE_KEPT = 2, /* a freed large block that the BigCache keeps starts here */
     TAG_LARGE_GONE = 3, /* a large block started here; its units were given up */
     TAG_CHECKED = 4,    /* blocks of check mode's */
+    TAG_SAMPLED = 5,    /* a slab of the profiler's */
     TAG_KINDS = 4096,
 };
 
@@ -84,6 +85,12 @@ ALWAYS_INLINE uintptr_t arena_tag(const void *p)
 ALWAYS_INLINE void *arena_span(const void *p)
 {
     return load_relaxed(&arena.spans[arena_unit(p)]);
+}
+
+/* Is it that of a slab, of a heap's or of the profiler's? */
+ALWAYS_INLINE bool arena_is_slab(uintptr_t tag)
+{
+    return tag >= TAG_KINDS || tag == TAG_SAMPLED;
 }
 
 /* Sets the tag and span of `units` units from `at`. */

@@ -15,6 +15,8 @@ enum { HARDENED = HAK_HARDENED };
 /* Code of the hot functions, and of what closes and opens the heap around the program's signal handlers: a handler
  * that interrupts it needs the heap closed (api/interrupted.h). */
 #define FRAGILE __attribute__((section("hak_fragile")))
+/* Functions that a program may have called the library by, and that stacks leave out (observe/stack.h). */
+#define ENTRANCE __attribute__((section("hak_entrance")))
 #define HIDDEN __attribute__((visibility("hidden")))
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define UNSANITIZED __attribute__((no_sanitize("address", "thread")))

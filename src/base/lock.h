@@ -13,6 +13,7 @@ enum lock_rank {
     LOCK_LIFE,
     LOCK_HEAP,
     LOCK_CHECK,
+    LOCK_PROFILER,
     LOCK_LETTERS,
     LOCK_BIGCACHE,
     LOCK_SPAN,

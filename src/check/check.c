@@ -1,7 +1,5 @@
 #include "check/check.h"
 
-#include <pthread.h>
-
 #include "arena/arena.h"
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -19,10 +17,10 @@
 #include "heap/keeper.h"
 #include "heap/view.h"
 #include "observe/depot.h"
-#include "observe/unwind.h"
+#include "observe/stack.h"
 #include "os/os.h"
 
-enum { CALLS_MOST = 32, MEMOS = 64 };
+enum { CALLS_MOST = 32 };
 
 #define ALIGN_MOST GIB
 
@@ -41,28 +39,12 @@ static int thread_number(void)
     return heap != NULL ? heap->thread : os_thread_id();
 }
 
-/* Who finds its own in use, by another thread or by itself below a signal handler, does without. */
-static struct memo {
-    uint32_t busy;
-    struct unwind_memo calls;
-} ALIGNED(SHARD_ALIGN) memos[MEMOS];
-
-static size_t take_stack(const struct os_frame *from, uintptr_t *calls)
-{
-    struct memo *memo = &memos[((uintptr_t)pthread_self() >> 12) % MEMOS];
-    if (exchange_acquire(&memo->busy, 1u) != 0)
-        return unwind(from, UNWIND_SOUND, calls, CALLS_MOST);
-    size_t count = unwind_again(from, &memo->calls, calls, CALLS_MOST);
-    store_release(&memo->busy, 0u);
-    return count;
-}
-
 static struct checked_event event_now(const struct os_frame *from)
 {
     struct checked_event event = {.thread = thread_number()};
     if (wants(CHECK_STACKS) && from != NULL) {
         uintptr_t calls[CALLS_MOST];
-        event.stack = depot_put(calls, take_stack(from, calls));
+        event.stack = depot_put(calls, stack_take(from, calls, CALLS_MOST));
     }
     return event;
 }

@@ -98,7 +98,7 @@ static void look_at_unchecked(void)
     for (size_t unit = 0; unit < units; unit++) {
         uintptr_t tag = arena.tags[unit];
         uintptr_t start = (uintptr_t)arena.base + (unit << UNIT_SHIFT);
-        if (tag >= TAG_KINDS) {
+        if (arena_is_slab(tag)) {
             look_at_copy(start, start + UNIT_SIZE);
         } else if (tag == TAG_LARGE) {
             const struct large *block = arena.spans[unit];

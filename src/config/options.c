@@ -18,6 +18,7 @@
 enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024 };
 
 #define GUARD_BYTES_MOST TIB
+#define PROFILE_BYTES_MOST TIB
 
 struct option {
     const char *name;
@@ -129,6 +130,19 @@ static bool set_guard(const char *value)
     return true;
 }
 
+static bool set_profile(const char *value)
+{
+    const char *comma = strchr(value, ',');
+    size_t bytes;
+    if (!value_bytes(value, comma != NULL ? comma : value + strlen(value), &bytes) || bytes > PROFILE_BYTES_MOST)
+        return false;
+    if (comma != NULL && !path_set(PATH_PROFILE, comma + 1))
+        return false;
+    policy.profile_path = comma != NULL ? path_of(PATH_PROFILE) : policy.profile_path;
+    policy.profile_bytes = bytes;
+    return true;
+}
+
 static bool set_crash(const char *value)
 {
     policy.crash_reports = strcmp(value, "1") == 0;
@@ -237,6 +251,8 @@ static const struct option options[] = {
      "the mode's", set_purge},
     {"HAKMEM_GUARD", "BYTES or BYTES:SLOTS, bytes up to 1T, or with K, M, G, T, 0 for none, 1 to 1024 slots", "the mode's",
      set_guard},
+    {"HAKMEM_PROFILE", "BYTES or BYTES,PATH, bytes up to 1T, or with K, M, G, T, 0 for none, an absolute path, %p in it for the process",
+     "0", set_profile},
     {"HAKMEM_CRASH", "0, 1", "0", set_crash},
     {"HAKMEM_CHECK", "0, 1, or some of free, redzone, poison, quarantine, leaks, stacks with commas between", "0", set_check},
     {"HAKMEM_TRACE", "ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path",

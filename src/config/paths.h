@@ -11,6 +11,7 @@ enum { PATH_MOST = 4096 };
 enum path {
     PATH_STATS, /* of a series of statistics */
     PATH_LIVE,  /* of the directory with the live pages */
+    PATH_PROFILE, /* of the profile at the end, %p in it being the process's number */
     PATHS,
 };
 

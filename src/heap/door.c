@@ -7,6 +7,7 @@
 #include "base/atomic.h"
 #include "base/fail.h"
 #include "config/policy.h"
+#include "heap/budget.h"
 #include "heap/control.h"
 #include "heap/entry.h"
 #include "heap/events.h"
@@ -18,6 +19,7 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/profiler.h"
 #include "heap/relief.h"
 #include "heap/report.h"
 #include "heap/route.h"
@@ -65,9 +67,14 @@ static void charge(struct heap *heap, size_t size)
 }
 
 /* The request is served by now: what is given back is what nobody holds, and the callback may do as it likes. */
-static COLD void leave_with_heartbeat(struct heap *heap)
+static COLD void leave_spent(struct heap *heap)
 {
     struct limit_notice notice;
+    if (!budget_is_at_beat(heap)) {
+        budget_grant(heap);
+        entry_leave(heap);
+        return;
+    }
     heartbeat(heap);
     bool tell = relief_at_heartbeat(&notice);
     entry_leave(heap);
@@ -87,7 +94,7 @@ static COLD void serve_tools(void)
 static void leave(struct heap *heap)
 {
     if (UNLIKELY(heap->view.budget < 0) && !interrupt_holds_magazines(heap))
-        leave_with_heartbeat(heap);
+        leave_spent(heap);
     else
         entry_leave(heap);
     if (UNLIKELY(control_is_asked()))
@@ -104,9 +111,35 @@ static void *small(struct heap *heap, size_t size)
     return block;
 }
 
-static COLD void *sample(struct heap *heap, size_t size)
+/* Of a request that the profiler wants to see. In the hardened library one of nothing is a pointer to closed memory. */
+static void *profiled(size_t size, const struct os_frame *from)
 {
-    return heap_events.sample != NULL ? heap_events.sample(heap, size) : NULL;
+    const struct profiler *profiler = profiler_now();
+    if (profiler == NULL || size == SEAL_BYTES)
+        return NULL;
+    return profiler->take(size_class_of(size), size - SEAL_BYTES, from);
+}
+
+/* The budget is spent: the request may be a sample, of the profiler's or else of those that are guarded. */
+static COLD void *sample(struct heap *heap, size_t size, struct os_frame from)
+{
+    void *block = NULL;
+    if (!interrupt_holds_magazines(heap) && budget_take_sample(heap))
+        block = profiled(size, &from);
+    if (block == NULL && heap_events.sample != NULL)
+        block = heap_events.sample(heap, size);
+    relief_note(heap);
+    /* cppcheck-suppress returnDanglingLifetime ; a block, not the frame */
+    return block;
+}
+
+static COLD void sample_large(struct heap *heap, const void *p, size_t size, struct os_frame from)
+{
+    const struct profiler *profiler = profiler_now();
+    struct large *block = large_find(p);
+    if (interrupt_holds_magazines(heap) || !budget_take_sample(heap) || profiler == NULL || block->sample != NULL)
+        return;
+    block->sample = profiler->note(p, size, &from);
 }
 
 static void *from_orphan(size_t size)
@@ -174,7 +207,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
         return small_without_heap(size);
     if (unborn) /* the caller charged the static view */
         charge(heap, size);
-    void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size) : NULL;
+    void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size, os_frame_here()) : NULL;
     if (LIKELY(block == NULL))
         block = small(heap, size);
     leave(heap);
@@ -183,17 +216,17 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
     return block;
 }
 
-NOINLINE void *door_malloc(size_t size)
+ENTRANCE NOINLINE void *door_malloc(size_t size)
 {
     return malloc_as(size, FAMILY_MALLOC);
 }
 
-NOINLINE void *door_new(size_t size)
+ENTRANCE NOINLINE void *door_new(size_t size)
 {
     return malloc_as(size, FAMILY_NEW);
 }
 
-NOINLINE void *door_new_array(size_t size)
+ENTRANCE NOINLINE void *door_new_array(size_t size)
 {
     return malloc_as(size, FAMILY_NEW_ARRAY);
 }
@@ -213,7 +246,7 @@ static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
     return block;
 }
 
-void *door_malloc_large(size_t size, size_t align, bool *zero)
+ENTRANCE void *door_malloc_large(size_t size, size_t align, bool *zero)
 {
     const struct keeper *keeper = keeper_now();
     if (UNLIKELY(keeper != NULL)) {
@@ -225,31 +258,45 @@ void *door_malloc_large(size_t size, size_t align, bool *zero)
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
         if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
             block = large(heap, size, align, zero);
-    if (heap != NULL)
+    if (heap != NULL) {
+        if (UNLIKELY(heap->view.budget < 0) && block != NULL)
+            sample_large(heap, block, size, os_frame_here());
         leave(heap);
+    }
     if (block == NULL)
         errno = ENOMEM;
     return block;
 }
 
+/* What a block grows by was requested. */
 static void *resize(struct heap *heap, struct large *block, size_t size)
 {
+    const void *before = block->base;
+    size_t bytes = block->bytes;
     void *p = large_resize(block, size);
     if (p == NULL && limit_is_short_of(size - block->bytes)) {
         (void)relief_give_back(heap);
         p = large_resize(block, size);
     }
-    if (heap != NULL)
+    if (heap != NULL) {
+        if (p != NULL && block->bytes > bytes)
+            charge(heap, block->bytes - bytes);
         relief_note(heap);
+    }
+    if (p != NULL && UNLIKELY(block->sample != NULL))
+        profiler_now()->resized(block->sample, before, p, size);
     return p;
 }
 
-void *door_resize_large(struct large *block, size_t size)
+ENTRANCE void *door_resize_large(struct large *block, size_t size)
 {
     struct heap *heap = enter_own();
     void *p = heap != NULL || !fork_holds_any_lock() ? resize(heap, block, size) : NULL;
-    if (heap != NULL)
+    if (heap != NULL) {
+        if (UNLIKELY(heap->view.budget < 0) && p != NULL)
+            sample_large(heap, p, size, os_frame_here());
         leave(heap);
+    }
     return p;
 }
 
@@ -295,6 +342,13 @@ static COLD size_t size_of_other(const void *p)
     return size;
 }
 
+static COLD size_t size_of_sampled(const struct slab *slab, const void *p)
+{
+    if (slab_is_free(slab, p))
+        report_pointer(FAULT_USE_AFTER_FREE, p);
+    return slab->stride;
+}
+
 size_t door_usable_size(const void *p)
 {
     uintptr_t tag = arena_tag(p);
@@ -304,6 +358,8 @@ size_t door_usable_size(const void *p)
         report_pointer(FAULT_USE_AFTER_FREE, p);
     if (tag >= TAG_KINDS && slab_holds(arena_span(p), p))
         return HARDENED ? seal_size(p, tag % SIZE_CLASSES, FAULT_USE_AFTER_FREE) : size_classes[tag % SIZE_CLASSES].size;
+    if (tag == TAG_SAMPLED && slab_holds(arena_span(p), p))
+        return size_of_sampled(arena_span(p), p);
     const struct large *block = large_find(p);
     return block != NULL ? block->bytes : size_of_other(p);
 }

@@ -8,6 +8,7 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/profiler.h"
 #include "heap/purger.h"
 #include "heap/start.h"
 #include "heap/view.h"
@@ -28,13 +29,15 @@ static bool keepers_lock_is_mine(void)
 
 static bool after_heaps_is_mine(void)
 {
-    return keepers_lock_is_mine() || lock_is_mine(&letters_lock) || bigcache_lock_is_mine() || lock_is_mine(&span_lock) || lock_is_mine(&meta_lock);
+    return keepers_lock_is_mine() || lock_is_mine(&profiler_lock) || lock_is_mine(&letters_lock) || bigcache_lock_is_mine()
+           || lock_is_mine(&span_lock) || lock_is_mine(&meta_lock);
 }
 
 static void take_after_heaps(void)
 {
     if (keeper_now() != NULL)
         keeper_now()->lock();
+    lock_take(&profiler_lock);
     lock_take(&letters_lock);
     bigcache_lock_all();
     lock_take(&span_lock);
@@ -47,6 +50,7 @@ static void drop_after_heaps(void)
     lock_drop(&span_lock);
     bigcache_unlock_all();
     lock_drop(&letters_lock);
+    lock_drop(&profiler_lock);
     if (keeper_now() != NULL)
         keeper_now()->unlock();
 }

@@ -46,7 +46,7 @@ enum view_kind {
 /* Tags are view address | class, so views are aligned to more than SIZE_CLASSES. Budget and the bins of
  * small classes are neighbours. */
 struct view {
-    int64_t budget;      /* bytes until the next heartbeat */
+    int64_t budget;      /* bytes until the next heartbeat or sample */
     struct heap *heap;   /* NULL for the static views */
     struct bin bin[SIZE_CLASSES];
     enum view_kind kind;
@@ -107,6 +107,10 @@ struct heap {
     uint32_t visits;             /* of the owner to the door; read by the purger */
     uint32_t number;             /* in order of creation */
     int64_t granted;             /* bytes of budget granted in all: requested = granted - budget */
+    int64_t beat_after;          /* so many requested bytes: beyond them a heartbeat is due (budget.h) */
+    int64_t sample_after;        /* the same of the profiler's next sample */
+    size_t sample_rate;          /* policy.profile_bytes when that was drawn */
+    uint64_t random;             /* for it; 0: not begun */
     struct view **tls;           /* the owner's TLS word; NULL if no thread owns the heap */
     int thread;                  /* the owner's number, if tls is not NULL */
     uint32_t trim_next;          /* class that the next heartbeat looks at */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "config/policy.h"
+#include "heap/budget.h"
 #include "heap/events.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
@@ -17,16 +18,6 @@ struct heap_events heap_events;
 
 /* A heap looks for old memory this often in the time that memory is kept. */
 enum { LOOKS_PER_DELAY = 4 };
-
-static void grant(struct heap *heap)
-{
-    heap->view.budget += heap->twin.budget; /* charged while the view was closed */
-    heap->twin.budget = 0;
-    int64_t interval = (int64_t)policy.heartbeat_bytes;
-    int64_t more = (-heap->view.budget / interval + 1) * interval;
-    heap->view.budget += more;
-    heap->granted += more;
-}
 
 /* One class a beat: a magazine that the door has not seen since the last round gives everything back. */
 static void look_at_next_magazine(struct heap *heap)
@@ -57,7 +48,7 @@ void heartbeat(struct heap *heap)
     heap->freed = 0;
     tally(heap, COUNT_HEARTBEATS);
     if (heap->view.budget < 0)
-        grant(heap);
+        budget_grant(heap);
     mail_post_all(heap);
     orphan_tidy();
     if (mail_waits(heap))

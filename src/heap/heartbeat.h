@@ -1,4 +1,4 @@
-/* What a heap does now and then, each time its byte budget is spent. */
+/* What a heap does now and then, by requested bytes (budget.h). */
 #ifndef HAK_HEAP_HEARTBEAT_H
 #define HAK_HEAP_HEARTBEAT_H
 

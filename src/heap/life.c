@@ -2,6 +2,7 @@
 
 #include "arena/meta.h"
 #include "base/atomic.h"
+#include "heap/budget.h"
 #include "heap/delay.h"
 #include "heap/freeze.h"
 #include "heap/magazine.h"
@@ -85,6 +86,7 @@ static struct heap *create(void)
     heap->next = life_newest;
     store_release(&life_newest, heap);
     lock_drop(&life_lock);
+    budget_begin(heap);
     return heap;
 }
 

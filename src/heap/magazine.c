@@ -5,6 +5,7 @@
 #include "arena/arena.h"
 #include "arena/meta.h"
 #include "base/fail.h"
+#include "base/probe.h"
 #include "config/policy.h"
 #include "heap/delay.h"
 #include "heap/interrupt.h"
@@ -139,6 +140,7 @@ static void **fill(struct heap *heap, unsigned class, size_t want)
         memmove(slots + 1, slots + 1 + want - got, got * sizeof(void *));
     if (HARDENED)
         delay_shuffle(heap, slots + 1, (unsigned)got);
+    PROBE2(hakmem, refill, class, got);
     return slots + got;
 }
 
@@ -194,6 +196,7 @@ static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t
             slots[++left] = slots[i];
         i++;
     }
+    PROBE2(hakmem, flush, class, count - left);
     memmove(slots + 1 + left, slots + 1 + count, (held - count) * sizeof(void *));
     return slots + left + held - count;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/lock.h"
+#include "heap/budget.h"
 #include "heap/interrupt.h"
 #include "heap/keeper.h"
 #include "heap/life.h"
@@ -21,14 +22,12 @@ size_t relief_give_back(struct heap *own)
     return span_purge_all();
 }
 
-/* The bytes that have been requested, granted less budget, stay the same. An interrupted hot_malloc may be in the middle
- * of charging the view; then the pressure stays, for the next that takes units. */
+/* An interrupted hot_malloc may be in the middle of charging the view; then the pressure stays, for the next that takes
+ * units. */
 void relief_hurry(struct heap *heap)
 {
-    if (heap->view.budget < 0 || interrupt_holds_magazines(heap))
-        return;
-    heap->granted -= heap->view.budget + 1;
-    heap->view.budget = -1;
+    if (!interrupt_holds_magazines(heap))
+        budget_hurry(heap);
 }
 
 bool relief_at_heartbeat(struct limit_notice *notice)

@@ -20,6 +20,10 @@ _Noreturn void report_pointer(const char *fault, const void *p)
     int thread = os_thread_id();
     if (tag >= TAG_KINDS)
         fail("%s of %p (class %u B, thread %d)", fault, p, size_classes[tag % SIZE_CLASSES].size, thread);
+    if (tag == TAG_SAMPLED) {
+        const struct slab *slab = arena_span(p);
+        fail("%s of %p (class %u B, thread %d)", fault, p, slab->stride, thread);
+    }
     if (tag == TAG_LARGE || tag == TAG_LARGE_KEPT) {
         const struct large *block = arena_span(p);
         fail("%s of %p (large, %zu B, thread %d)", fault, p, block->bytes, thread);

@@ -12,6 +12,7 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/profiler.h"
 #include "heap/report.h"
 #include "heap/shelf.h"
 #include "heap/sleeper.h"
@@ -36,6 +37,10 @@ static const char *fault_of(uintptr_t tag)
 /* What no tag explains. */
 static COLD void free_other(uintptr_t tag, void *p, const struct freeing *how)
 {
+    if (tag == TAG_SAMPLED) {
+        profiler_now()->put(p);
+        return;
+    }
     const struct keeper *keeper = keeper_now();
     if (keeper != NULL && keeper->free(p, how))
         return;
@@ -45,8 +50,8 @@ static COLD void free_other(uintptr_t tag, void *p, const struct freeing *how)
 
 static void free_large(struct heap *heap, void *p)
 {
-    size_t bytes;
-    switch (large_free(p, &bytes)) {
+    struct large_freed freed;
+    switch (large_free(p, &freed)) {
     case LARGE_FINE:
         break;
     case LARGE_NOT_A_BLOCK:
@@ -56,8 +61,10 @@ static void free_large(struct heap *heap, void *p)
     case LARGE_OVERRUN:
         report_pointer(FAULT_OVERFLOW, p);
     }
+    if (UNLIKELY(freed.sample != NULL))
+        profiler_now()->freed(freed.sample, p);
     if (heap != NULL) {
-        heap->freed += bytes;
+        heap->freed += freed.bytes;
         tally(heap, COUNT_LARGE_FREED);
         beat_if_much_was_freed(heap);
     }
@@ -96,7 +103,7 @@ static COLD void verify_size(uintptr_t tag, const void *p, size_t size)
 {
     const struct large *block = large_find(p);
     size_t usable = SIZE_UNKNOWN;
-    if (tag >= TAG_KINDS)
+    if (arena_is_slab(tag))
         usable = ((const struct slab *)arena_span(p))->stride;
     else if (block != NULL)
         usable = block->bytes;
@@ -152,7 +159,7 @@ static COLD bool defer(struct heap *heap, void *p)
 /* Is a lock wanted that this thread may hold already, or a heap? */
 static bool must_wait(uintptr_t tag)
 {
-    return tag >= TAG_KINDS || tag == TAG_LARGE || (tag == TAG_CHECKED && fork_holds_any_lock());
+    return tag >= TAG_KINDS || tag == TAG_LARGE || ((tag == TAG_CHECKED || tag == TAG_SAMPLED) && fork_holds_any_lock());
 }
 
 COLD void route_without_heap(void *p, const struct freeing *how)

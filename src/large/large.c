@@ -187,7 +187,7 @@ struct large *large_find(const void *p)
     return block->base == p ? block : NULL;
 }
 
-enum large_verdict large_free(void *p, size_t *bytes)
+enum large_verdict large_free(void *p, struct large_freed *freed)
 {
     struct large *block = arena_span(p);
     if (((uintptr_t)p & (UNIT_SIZE - 1)) != 0)
@@ -197,7 +197,8 @@ enum large_verdict large_free(void *p, size_t *bytes)
                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return LARGE_DOUBLE_FREE;
     ASSERT(block->base == p);
-    *bytes = block->bytes;
+    *freed = (struct large_freed){block->bytes, block->sample};
+    block->sample = NULL;
     if (HARDENED && fenced_is_overrun(block))
         return LARGE_OVERRUN;
     if (HARDENED)

@@ -15,6 +15,8 @@
 #include "base/list.h"
 #include "base/shard.h"
 
+struct sample;
+
 struct large {
     char *base;
     size_t units;
@@ -25,6 +27,7 @@ struct large {
     bool moved;            /* its pages came by mremap: its mapping is of its own */
     bool fenced;           /* nothing may touch the pages behind its end (fenced.h) */
     bool closed;           /* nor its own */
+    struct sample *sample; /* the profiler's, mostly NULL; whose the block is sets it */
 };
 
 enum large_verdict { LARGE_FINE, LARGE_NOT_A_BLOCK, LARGE_DOUBLE_FREE, LARGE_OVERRUN };
@@ -33,8 +36,14 @@ enum large_verdict { LARGE_FINE, LARGE_NOT_A_BLOCK, LARGE_DOUBLE_FREE, LARGE_OVE
  * to a unit. *zero says whether it reads as zero. NULL: out of memory. */
 void *large_alloc(size_t size, size_t align, bool *zero);
 
-/* Frees the block at p, whose unit is tagged as large, of *bytes that the user could use. */
-enum large_verdict large_free(void *p, size_t *bytes);
+/* What a block was that has been freed. */
+struct large_freed {
+    size_t bytes;          /* that its user could use */
+    struct sample *sample;
+};
+
+/* Frees the block at p, whose unit is tagged as large. */
+enum large_verdict large_free(void *p, struct large_freed *freed);
 
 /* The record of the live block at p, or NULL if none starts there. */
 struct large *large_find(const void *p);

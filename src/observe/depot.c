@@ -26,6 +26,7 @@ struct stack {
 
 static void *chunks[CHUNKS];
 static uint32_t *buckets; /* numbers of the stacks put in last */
+static size_t memory; /* bytes */
 static uint32_t used = 1; /* grains; the first is nobody's: 0 is no number */
 
 static struct stack *stack_at(uint32_t number)
@@ -41,6 +42,7 @@ static void *make_once(void **place, size_t bytes)
     if (there != NULL)
         return there;
     void *made = meta_alloc(bytes);
+    add_relaxed(&memory, made != NULL ? bytes : 0);
     if (made != NULL && !__atomic_compare_exchange_n(place, &there, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return there;
     return made;
@@ -77,6 +79,20 @@ static uint32_t find(uint32_t number, uint32_t hash, const uintptr_t *calls, siz
         number = stack->next;
     }
     return number;
+}
+
+uint32_t depot_find(const uintptr_t *calls, size_t count)
+{
+    uint32_t *table = load_acquire(&buckets);
+    if (table == NULL || count == 0)
+        return DEPOT_NONE;
+    uint32_t hash = hash_of(calls, count);
+    return find(load_acquire(&table[hash % BUCKETS]), hash, calls, count);
+}
+
+size_t depot_bytes(void)
+{
+    return load_relaxed(&memory);
 }
 
 /* Two threads that put in the same at once may both find a place for it. */

@@ -14,6 +14,12 @@ enum { DEPOT_NONE = 0 };
 /* The number of this stack (unwind.h). DEPOT_NONE if it is empty, or there is no memory for another. Any thread. */
 uint32_t depot_put(const uintptr_t *calls, size_t count);
 
+/* The same, but what is not there stays so. */
+uint32_t depot_find(const uintptr_t *calls, size_t count);
+
+/* Bytes of its memory. Any thread. */
+size_t depot_bytes(void);
+
 /* The stack with this number; *count of calls. Async-signal-safe. */
 const uintptr_t *depot_get(uint32_t number, size_t *count);
 

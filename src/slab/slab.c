@@ -11,12 +11,14 @@ static size_t record_bytes(uint32_t blocks)
     return sizeof(struct slab) + divide_up(blocks, 64) * sizeof(uint64_t);
 }
 
-struct slab *slab_make(unsigned class, void *base)
+size_t slab_bytes(unsigned class)
+{
+    return record_bytes(size_classes[class].blocks);
+}
+
+void slab_prepare(struct slab *slab, unsigned class, void *base)
 {
     const struct size_class *c = &size_classes[class];
-    struct slab *slab = meta_alloc(record_bytes(c->blocks));
-    if (slab == NULL)
-        return NULL;
     slab->base = base;
     slab->stride = c->size;
     slab->reciprocal = c->reciprocal;
@@ -28,6 +30,13 @@ struct slab *slab_make(unsigned class, void *base)
     memset(slab->bitmap, 0xff, c->blocks / 64 * sizeof(uint64_t));
     if (c->blocks % 64 != 0)
         slab->bitmap[c->blocks / 64] = ((uint64_t)1 << c->blocks % 64) - 1;
+}
+
+struct slab *slab_make(unsigned class, void *base)
+{
+    struct slab *slab = meta_alloc(slab_bytes(class));
+    if (slab != NULL)
+        slab_prepare(slab, class, base);
     return slab;
 }
 
@@ -72,6 +81,12 @@ static uint32_t index_of(const struct slab *slab, const void *p)
 bool slab_holds(const struct slab *slab, const void *p)
 {
     return index_of(slab, p) < slab->blocks;
+}
+
+UNSANITIZED bool slab_is_free(const struct slab *slab, const void *p)
+{
+    uint32_t index = index_of(slab, p);
+    return (slab->bitmap[index / 64] >> index % 64 & 1) != 0;
 }
 
 enum slab_verdict slab_put(struct slab *slab, const void *p)

@@ -46,7 +46,11 @@ enum slab_verdict {
     SLAB_DOUBLE_FREE,  /* the block is free already */
 };
 
-/* A slab of `class` over the units at `base`, all blocks free. NULL: no metadata memory. */
+/* Makes a slab of `class` over the units at `base`, all blocks free, in zeroed memory of so many bytes. */
+size_t slab_bytes(unsigned class);
+void slab_prepare(struct slab *slab, unsigned class, void *base);
+
+/* The same in metadata memory. NULL: there is none. */
 struct slab *slab_make(unsigned class, void *base);
 
 /* Frees the record. */
@@ -58,6 +62,9 @@ unsigned slab_take(struct slab *slab, void **top, unsigned want);
 
 /* Is p the start of a block, whatever its state? */
 bool slab_holds(const struct slab *slab, const void *p);
+
+/* Is the block at p, which is the start of one, free? Without a lock, at some moment. */
+bool slab_is_free(const struct slab *slab, const void *p);
 
 /* Takes back a block. Anything but SLAB_FINE leaves the slab as it was. */
 enum slab_verdict slab_put(struct slab *slab, const void *p);

@@ -2,6 +2,7 @@
 #include "span/purge.h"
 
 #include "base/clock.h"
+#include "base/probe.h"
 #include "config/policy.h"
 #include "os/os.h"
 #include "span/decay.h"
@@ -91,6 +92,7 @@ static size_t purge_before(uint64_t before_ms)
         superslab_set_dirty(s, s->dirty & ~done);
         s->purged_ms = clock_now_ms();
         end_purge(s);
+        PROBE1(hakmem, purge, (size_t)count_ones128(done) << UNIT_SHIFT);
         bytes += (size_t)count_ones128(done) << UNIT_SHIFT;
     }
     span_totals.purged_bytes += bytes;

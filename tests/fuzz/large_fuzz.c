@@ -101,12 +101,12 @@ static void resize(struct block *block, struct input *input)
 
 static void give(struct block *block)
 {
-    size_t bytes;
+    struct large_freed freed;
     struct large *record = large_find(block->at);
     CHECK(record != NULL);
     size_t usable = record->bytes;
     check_words(block->at, block->bytes, block->mark);
-    CHECK(large_free(block->at, &bytes) == LARGE_FINE && bytes == usable);
+    CHECK(large_free(block->at, &freed) == LARGE_FINE && freed.bytes == usable);
     CHECK(large_find(block->at) == NULL);
     block->at = NULL;
 }
@@ -114,10 +114,10 @@ static void give(struct block *block)
 /* Freed twice, or not a block's first unit. */
 static void give_wrongly(const struct block *block, struct input *input)
 {
-    size_t bytes;
+    struct large_freed freed;
     size_t offset = input_below(input, block->bytes) & ~(size_t)7;
     if (offset % UNIT_SIZE != 0 && offset < UNIT_SIZE)
-        CHECK(large_free(block->at + offset, &bytes) == LARGE_NOT_A_BLOCK);
+        CHECK(large_free(block->at + offset, &freed) == LARGE_NOT_A_BLOCK);
     CHECK(offset == 0 || large_find(block->at + offset) == NULL);
 }
 

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import fakes
 import service_sizes as sizes
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from hakmem_cli import build, run
+from hakmem_observe import reading
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.snapshot import Snapshot, read_series
 
@@ -83,6 +85,17 @@ class Service(unittest.TestCase):
         self.assertEqual([row["name"] for row in read.locks], [row["name"] for row in own.locks])
         self.assertEqual([row["heap"] for row in read.threads], sorted(row["heap"] for row in own.threads))
         self.assertEqual({row["class"] for row in own.classes} - {row["class"] for row in read.classes}, set())
+
+    def test_walk_agrees_with_counts(self) -> None:
+        """Free blocks in slabs, by a walk over all units and by what the library counts."""
+        process = Process(self.start().pid)
+        with mock.patch.object(reading, "_INSTEAD_OF_WALK", {"no such metric"}):
+            walked = process.snapshot()
+        counted = process.snapshot()
+        for table in (walked, counted):
+            free = sum(row["slab_free_blocks"] * row["size"] for row in table.classes)
+            told = (table.memory["slab_free_bytes"] or 0) + (table.memory["hole_bytes"] or 0)
+            self.assertLess(abs(free - told), 0.2 * told + (1 << 20))
 
     def test_purge(self) -> None:
         self.assertEqual(Process(self.start().pid).request(Request.PURGE), 0)

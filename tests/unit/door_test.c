@@ -8,6 +8,7 @@
 
 #include "config/policy.h"
 #include "fake_os.h"
+#include "heap/budget.h"
 #include "heap/events.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
@@ -156,8 +157,7 @@ static void signal_handlers_may_interrupt_the_door(void)
     CHECK(signal(SIGUSR1, handle) != SIG_ERR);
     for (int i = 0; i < 100; i++) {
         heap_events.heartbeat = raise_signal;
-        heap->granted -= heap->view.budget;
-        heap->view.budget = 0;
+        budget_hurry(heap);
         handled = 0;
         char *block = hak_malloc(SIZE);
         CHECK(handled);

@@ -94,8 +94,8 @@ static void model_free(struct block *block)
 {
     check_words(block->at, block->bytes, block->mark);
     size_t usable = large_find(block->at)->bytes;
-    size_t bytes;
-    CHECK(large_free(block->at, &bytes) == LARGE_FINE && bytes == usable);
+    struct large_freed freed;
+    CHECK(large_free(block->at, &freed) == LARGE_FINE && freed.bytes == usable);
     CHECK(large_find(block->at) == NULL);
     block->at = NULL;
 }

@@ -23,8 +23,8 @@ static inline char *large_take(size_t bytes)
 
 static inline enum large_verdict large_try_give(char *at)
 {
-    size_t bytes;
-    return large_free(at, &bytes);
+    struct large_freed freed;
+    return large_free(at, &freed);
 }
 
 static inline void large_give(char *at)

@@ -118,7 +118,7 @@ static void stages_are_counted(void)
     CHECK(load_relaxed(&heap->counts->slabs[class]) == 2);
     CHECK(load_relaxed(&heap->counts->refills[class]) > 0);
     uint64_t again = sum_of("served_by_partial_slab") + sum_of("served_by_current_slab");
-    for (uint32_t i = 0; i < blocks; i++)
+    for (uint32_t i = 0; i < 2 * blocks; i += 2)
         hak_free(block[i]);
     magazine_flush_all(heap);
     for (uint32_t i = 0; i < blocks / 2; i++)

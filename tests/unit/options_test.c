@@ -259,8 +259,8 @@ static void bad_guards_get_one_line(void)
 static void unknown_names_get_one_line(void)
 {
     CHECK_SAYS(load_unknown, 0,
-               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n"
-               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n");
+               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n"
+               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n");
 }
 
 static void secure_processes_ignore_all(void)

@@ -68,3 +68,5 @@ def check(variables: Mapping[str, str], library: Path) -> Iterator[Finding]:
             fine.append(f"{name}={value}")
     if fine:
         yield ok(f"set here: {', '.join(fine)}")
+    elif not any(name.startswith(_PREFIX) for name in variables):
+        yield ok("no HAKMEM_ variable is set")

@@ -1,0 +1,42 @@
+/*
+ * The byte budget. A heap is at a position in its stream of requested bytes, granted - budget; ahead of it lie the next
+ * heartbeat and the next sample of the profiler. It is granted bytes up to the nearer of the two, so that the request that
+ * passes either comes to the door.
+ *
+ * Samples are a Poisson process over the bytes: each has the same chance of being one, whatever came before. So what a
+ * program does, and how its sizes follow each other, cannot hide from it, and where the next sample is may be drawn anew at
+ * any time.
+ *
+ * Owner inside its door, while no hot function is interrupted; budget_begin, who makes the heap.
+ */
+#ifndef HAK_HEAP_BUDGET_H
+#define HAK_HEAP_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "heap/heap.h"
+
+ALWAYS_INLINE int64_t budget_position(const struct heap *heap)
+{
+    return heap->granted - heap->view.budget;
+}
+
+void budget_begin(struct heap *heap);
+
+/* Grants what there is to the next heartbeat or sample. */
+void budget_grant(struct heap *heap);
+
+/* Has the heap passed the next heartbeat? */
+ALWAYS_INLINE bool budget_is_at_beat(const struct heap *heap)
+{
+    return budget_position(heap) > heap->beat_after;
+}
+
+/* Is the request that was charged last a sample? If so, the next lies ahead afterwards. */
+bool budget_take_sample(struct heap *heap);
+
+/* Makes a heartbeat due at once. */
+void budget_hurry(struct heap *heap);
+
+#endif

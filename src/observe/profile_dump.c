@@ -1,0 +1,178 @@
+#include "observe/profile_dump.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/fmt.h"
+#include "config/policy.h"
+#include "heap/door.h"
+#include "heap/fork.h"
+#include "heap/profiler.h"
+#include "observe/depot.h"
+#include "observe/profile_memory.h"
+#include "observe/profile_sites.h"
+#include "os/os.h"
+#include "os/output.h"
+
+/* A profile at one moment, in memory of its own: to write it takes time, for which nobody should wait. */
+struct snapshot {
+    struct profile_totals totals;
+    struct output output;
+    struct site sites[];
+};
+
+struct dump {
+    const char *path;
+    int error;
+};
+
+static size_t snapshot_bytes(uint32_t sites)
+{
+    return align_up(sizeof(struct snapshot) + sites * sizeof(struct site), os_page_size());
+}
+
+static struct snapshot *reserve(size_t bytes)
+{
+    void *at = os_reserve(NULL, bytes);
+    if (at == NULL || os_commit(at, bytes))
+        return at;
+    os_release(at, bytes);
+    return NULL;
+}
+
+/* False: there are more sites than that by now. */
+static bool copy(struct snapshot *snapshot, uint32_t room)
+{
+    lock_take(&profiler_lock);
+    snapshot->totals = profile_totals;
+    bool fits = snapshot->totals.sites <= room;
+    for (uint32_t i = 0; fits && i < snapshot->totals.sites; i++)
+        sites_copy(i, &snapshot->sites[i]);
+    lock_drop(&profiler_lock);
+    return fits;
+}
+
+static uint32_t count_sites(void)
+{
+    lock_take(&profiler_lock);
+    uint32_t sites = profile_totals.sites;
+    lock_drop(&profiler_lock);
+    return sites;
+}
+
+/* NULL: no memory. Else of so many bytes. */
+static struct snapshot *take_snapshot(size_t *bytes)
+{
+    for (;;) {
+        uint32_t sites = count_sites();
+        sites += sites / 8;
+        *bytes = snapshot_bytes(sites);
+        struct snapshot *snapshot = reserve(*bytes);
+        if (snapshot == NULL || copy(snapshot, sites))
+            return snapshot;
+        os_release(snapshot, *bytes);
+    }
+}
+
+static void write_header(struct output *output, const struct profile_totals *totals)
+{
+    output_print(output, "heap profile: %lu: %lu [%lu: %lu] @ heap_v2/%zu\n", totals->live.count, totals->live.bytes,
+                 totals->allocated.count, totals->allocated.bytes, totals->rate);
+    output_print(output, "# hakmem-profile 1 pid=%d rate=%zu started_ms=%lu now_ms=%lu samples=%lu dropped=%lu", (int)getpid(),
+                 totals->rate, totals->started_ms, clock_now_ms(), totals->allocated.count, totals->dropped);
+    output_print(output, " live_bytes=%lu peak_bytes=%lu memory=%zu\n", totals->live_weight, totals->peak_weight,
+                 profile_bytes());
+}
+
+static void write_site(struct output *output, const struct site *site)
+{
+    size_t count;
+    const uintptr_t *calls = depot_get(site->stack, &count);
+    output_print(output, "%lu: %lu [%lu: %lu] @", site->live.count, site->live.bytes, site->allocated.count,
+                 site->allocated.bytes);
+    for (size_t i = 0; i < count; i++)
+        output_print(output, " 0x%lx", calls[i]);
+    output_print(output, "\n# peak %lu %lu lifetimes", site->peak.count, site->peak.bytes);
+    for (int i = 0; i < LIFETIMES; i++)
+        output_print(output, " %u", site->lifetimes[i]);
+    output_print(output, "\n");
+}
+
+static int write_snapshot(struct snapshot *snapshot, const char *path)
+{
+    struct output *output = &snapshot->output;
+    output_open(output, path);
+    write_header(output, &snapshot->totals);
+    for (uint32_t i = 0; i < snapshot->totals.sites; i++)
+        write_site(output, &snapshot->sites[i]);
+    output_print(output, "\nMAPPED_LIBRARIES:\n");
+    output_copy(output, "/proc/self/maps");
+    return output_close(output, path);
+}
+
+static void dump(void *argument)
+{
+    struct dump *wanted = argument;
+    size_t bytes;
+    struct snapshot *snapshot = take_snapshot(&bytes);
+    if (snapshot == NULL) {
+        wanted->error = ENOMEM;
+        return;
+    }
+    wanted->error = snapshot->totals.profile == 0 ? ENODATA : write_snapshot(snapshot, wanted->path);
+    os_release(snapshot, bytes);
+}
+
+/* The process that writes one: a child of a fork has not the thread that did. */
+static int writer;
+
+static bool begin(void)
+{
+    int own = (int)getpid();
+    int seen = load_relaxed(&writer);
+    return seen != own && __atomic_compare_exchange_n(&writer, &seen, own, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+int profile_dump(const char *path)
+{
+    struct dump wanted = {.path = path};
+    if (fork_holds_any_lock())
+        return EDEADLK;
+    if (!begin())
+        return EBUSY;
+    door_visit(dump, &wanted);
+    store_release(&writer, 0);
+    return wanted.error;
+}
+
+/* False: it does not fit. */
+static bool expand(const char *pattern, char *path, size_t most)
+{
+    size_t used = 0;
+    while (*pattern != '\0' && used + 1 < most) {
+        if (pattern[0] == '%' && pattern[1] == 'p') {
+            used += fmt_print(path + used, most - used, "%d", (int)getpid());
+            pattern += 2;
+        } else {
+            path[used++] = *pattern++;
+        }
+    }
+    path[used] = '\0';
+    return *pattern == '\0';
+}
+
+/* The program's own destructors have run, and those of most of its libraries. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    char path[OUTPUT_PATH_MOST];
+    if (policy.profile_path == NULL || load_relaxed(&current_profiler) == NULL)
+        return;
+    int error = expand(policy.profile_path, path, sizeof path) ? profile_dump(path) : ENAMETOOLONG;
+    if (error != 0)
+        warn("HAKMEM_PROFILE: the profile was not written to %s: error %d", path, error);
+}

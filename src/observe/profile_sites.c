@@ -1,0 +1,189 @@
+#include "observe/profile_sites.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/chance.h"
+#include "config/size_class.h"
+#include "observe/profile_memory.h"
+
+enum {
+    BUCKET_BITS = 14,
+    CHUNK_SITES = 256,
+    CHUNKS = 512, /* some 130,000 sites */
+    SAMPLES_AT_ONCE = 256,
+};
+
+struct profile_totals profile_totals;
+
+static struct site **buckets;
+static struct site *chunks[CHUNKS];
+static struct sample *unused;
+
+bool sites_begin(size_t rate, uint64_t now_ms)
+{
+    uint32_t profile = profile_totals.profile + 1;
+    if (buckets == NULL)
+        buckets = profile_alloc(sizeof *buckets << BUCKET_BITS);
+    if (buckets == NULL)
+        return false;
+    memset(buckets, 0, sizeof *buckets << BUCKET_BITS);
+    profile_totals = (struct profile_totals){.rate = rate, .profile = profile, .started_ms = now_ms};
+    return true;
+}
+
+/* Each size class is one; of large sizes there are four for each doubling. */
+static uint32_t sizes_with(size_t size)
+{
+    if (size <= SMALL_MAX)
+        return size_class_of(size);
+    unsigned power = log2_floor(size);
+    return SIZE_CLASSES + power * 4 + (uint32_t)(size >> (power - 2) & 3);
+}
+
+static struct site *fresh_site(void)
+{
+    uint32_t number = profile_totals.sites;
+    if (number == CHUNKS * CHUNK_SITES)
+        return NULL;
+    struct site **chunk = &chunks[number / CHUNK_SITES];
+    if (*chunk == NULL)
+        *chunk = profile_alloc(CHUNK_SITES * sizeof(struct site));
+    return *chunk != NULL ? &(*chunk)[number % CHUNK_SITES] : NULL;
+}
+
+static struct site *site_of(uint32_t stack, uint32_t sizes)
+{
+    struct site **bucket = &buckets[(stack * 64 + sizes) * 0x9e3779b1u >> (32 - BUCKET_BITS)];
+    for (struct site *site = *bucket; site != NULL; site = site->next)
+        if (site->stack == stack && site->sizes == sizes)
+            return site;
+    struct site *site = fresh_site();
+    if (site == NULL)
+        return NULL;
+    *site = (struct site){.next = *bucket, .stack = stack, .sizes = sizes, .peak_number = profile_totals.peak_number};
+    *bucket = site;
+    profile_totals.sites++;
+    return site;
+}
+
+static struct sample *take_record(void)
+{
+    if (unused == NULL) {
+        struct sample *more = profile_alloc(SAMPLES_AT_ONCE * sizeof *more);
+        for (int i = 0; more != NULL && i < SAMPLES_AT_ONCE; i++) {
+            more[i].next = unused;
+            unused = &more[i];
+        }
+    }
+    struct sample *sample = unused;
+    if (sample != NULL)
+        unused = sample->next;
+    return sample;
+}
+
+static void give_record(struct sample *sample)
+{
+    sample->next = unused;
+    unused = sample;
+}
+
+static uint64_t weight_of(size_t size)
+{
+    size_t rate = profile_totals.rate;
+    return rate == 1 || size == 0 ? size : (uint64_t)((double)size / chance_within((double)size / (double)rate));
+}
+
+/* Before what is live changes: was there a peak since it did the last time? */
+static void note_peak(struct site *site)
+{
+    if (site->peak_number != profile_totals.peak_number)
+        site->peak = site->live;
+    site->peak_number = profile_totals.peak_number;
+}
+
+static void add(struct profile_sum *sum, size_t size)
+{
+    sum->count++;
+    sum->bytes += size;
+}
+
+static void subtract(struct profile_sum *sum, size_t size)
+{
+    sum->count--;
+    sum->bytes -= size;
+}
+
+/* A peak costs nothing: sites notice it when they change. */
+static void weigh(uint64_t before, uint64_t now)
+{
+    profile_totals.live_weight += now - before;
+    if (profile_totals.live_weight > profile_totals.peak_weight) {
+        profile_totals.peak_weight = profile_totals.live_weight;
+        profile_totals.peak_number++;
+    }
+}
+
+struct sample *sites_add(uint32_t stack, size_t size, uint64_t now_ms)
+{
+    struct sample *sample = take_record();
+    struct site *site = sample != NULL ? site_of(stack, sizes_with(size)) : NULL;
+    if (site == NULL) {
+        if (sample != NULL)
+            give_record(sample);
+        return NULL;
+    }
+    *sample = (struct sample){
+        .site = site, .size = size, .weight = weight_of(size), .born_ms = now_ms, .profile = profile_totals.profile};
+    note_peak(site);
+    add(&site->live, size);
+    add(&site->allocated, size);
+    add(&profile_totals.live, size);
+    add(&profile_totals.allocated, size);
+    weigh(0, sample->weight);
+    return sample;
+}
+
+static bool is_counted(const struct sample *sample)
+{
+    return sample->profile == profile_totals.profile;
+}
+
+void sites_resize(struct sample *sample, size_t size)
+{
+    if (is_counted(sample)) {
+        uint64_t before = sample->weight;
+        note_peak(sample->site);
+        sample->site->live.bytes += size - sample->size;
+        profile_totals.live.bytes += size - sample->size;
+        sample->weight = weight_of(size);
+        weigh(before, sample->weight);
+    }
+    sample->size = size;
+}
+
+static unsigned lifetime_of(uint64_t ms)
+{
+    unsigned bin = 0;
+    for (uint64_t below = 1; bin < LIFETIMES - 1 && ms >= below; below *= 10)
+        bin++;
+    return bin;
+}
+
+void sites_remove(struct sample *sample, uint64_t now_ms)
+{
+    if (is_counted(sample)) {
+        note_peak(sample->site);
+        subtract(&sample->site->live, sample->size);
+        subtract(&profile_totals.live, sample->size);
+        sample->site->lifetimes[lifetime_of(now_ms - sample->born_ms)]++;
+        weigh(sample->weight, 0);
+    }
+    give_record(sample);
+}
+
+void sites_copy(uint32_t i, struct site *site)
+{
+    *site = chunks[i / CHUNK_SITES][i % CHUNK_SITES];
+    note_peak(site);
+}

@@ -1,0 +1,74 @@
+#include "observe/stack.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/atomic.h"
+#include "base/shard.h"
+
+enum { MEMOS = 64 };
+
+/* Who finds its own in use, by another thread or by itself below a signal handler, does without. */
+static struct memo {
+    uint32_t busy;
+    struct unwind_memo calls;
+} ALIGNED(SHARD_ALIGN) memos[MEMOS];
+
+size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most)
+{
+    struct memo *memo = &memos[((uintptr_t)pthread_self() >> 12) % MEMOS];
+    if (exchange_acquire(&memo->busy, 1u) != 0)
+        return unwind(from, UNWIND_SOUND, calls, most);
+    size_t count = unwind_again(from, &memo->calls, calls, most);
+    store_release(&memo->busy, 0u);
+    return count;
+}
+
+/* The linker's names for the ends of the sections FRAGILE, malloc and its kin, and ENTRANCE. */
+extern const char __start_hak_fragile[] HIDDEN;
+extern const char __stop_hak_fragile[] HIDDEN;
+extern const char __start_hak_entrance[] HIDDEN;
+extern const char __stop_hak_entrance[] HIDDEN;
+
+struct range {
+    uintptr_t start;
+    uintptr_t bytes;
+};
+
+static bool is_in(const struct range *range, uintptr_t call)
+{
+    return call - range->start < range->bytes;
+}
+
+static struct range library(void)
+{
+    struct os_module own;
+    if (!os_find_module((uintptr_t)stack_own_calls, &own) || own.is_program)
+        return (struct range){0};
+    return (struct range){own.start, own.end - own.start};
+}
+
+/* Where the library is stays the same: threads that find out at once write the same. */
+static struct range own_range(void)
+{
+    static struct range found;
+    static uint32_t known;
+    if (load_acquire(&known) == 0) {
+        struct range range = library();
+        store_relaxed(&found.start, range.start);
+        store_relaxed(&found.bytes, range.bytes);
+        store_release(&known, 1u);
+    }
+    return (struct range){load_relaxed(&found.start), load_relaxed(&found.bytes)};
+}
+
+size_t stack_own_calls(const uintptr_t *calls, size_t count)
+{
+    struct range own = own_range();
+    struct range hot = {(uintptr_t)__start_hak_fragile, (uintptr_t)(__stop_hak_fragile - __start_hak_fragile)};
+    struct range door = {(uintptr_t)__start_hak_entrance, (uintptr_t)(__stop_hak_entrance - __start_hak_entrance)};
+    size_t first = count > 0; /* the function that says from where */
+    while (first < count && (is_in(&own, calls[first] - 1) || is_in(&hot, calls[first] - 1) || is_in(&door, calls[first] - 1)))
+        first++;
+    return first;
+}

@@ -1,0 +1,19 @@
+/* The calling thread's stack, for those that take it often. */
+#ifndef HAK_OBSERVE_STACK_H
+#define HAK_OBSERVE_STACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "observe/unwind.h"
+
+enum { STACK_CALLS_MOST = UNWIND_MEMO };
+
+/* unwind of a sound stack, quick if the thread's stack is much as it was the last time. */
+size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most);
+
+/* How many calls at the top are not the program's, of a stack from a function of the library's that the program has called:
+ * all of this library; where that is part of the program, those that are known to be ours. */
+size_t stack_own_calls(const uintptr_t *calls, size_t count);
+
+#endif

@@ -143,11 +143,13 @@ static bool keep_path(const char *path, const char **kept)
 static bool set_profile(const char *value)
 {
     const char *comma = strchr(value, ',');
+    const char *path = NULL;
     size_t bytes;
     if (!value_bytes(value, comma != NULL ? comma : value + strlen(value), &bytes) || bytes > PROFILE_BYTES_MOST)
         return false;
-    if (comma != NULL && !keep_path(comma + 1, &policy.profile_path))
+    if (comma != NULL && !keep_path(comma + 1, &path))
         return false;
+    policy.profile_path = path;
     policy.profile_bytes = bytes;
     return true;
 }

@@ -22,7 +22,7 @@ enum { ENTRIES = 6, TEXT_MOST = 300, PATH_BYTES_MOST = 4096, LINE_MOST = 512 };
 
 /* ---- What is legal. */
 
-enum name { MODE, LIMIT, PURGE, GUARD, CRASH, CHECKS, TRACE, REPORT, NAMES };
+enum name { MODE, LIMIT, PURGE, GUARD, PROFILE, CRASH, CHECKS, TRACE, REPORT, NAMES };
 
 static struct {
     const char *name;
@@ -33,6 +33,7 @@ static struct {
     [LIMIT] = {.name = "HAKMEM_LIMIT=", .grammar = "^" BYTES "(:" BYTES ")?$"},
     [PURGE] = {.name = "HAKMEM_PURGE=", .grammar = "^" PURGE_ONE "(," PURGE_ONE ")*$"},
     [GUARD] = {.name = "HAKMEM_GUARD=", .grammar = "^" BYTES "(:([0-9]+))?$"},
+    [PROFILE] = {.name = "HAKMEM_PROFILE=", .grammar = "^" BYTES "(,/.*)?$"},
     [CRASH] = {.name = "HAKMEM_CRASH=", .grammar = "^[01]$"},
     [CHECKS] = {.name = "HAKMEM_CHECK=", .grammar = "^([01]|" CHECKS_ONE "(," CHECKS_ONE ")*)$"},
     [TRACE] = {.name = "HAKMEM_TRACE=", .grammar = "^(ptr:(heap[+])?0x[0-9a-f]{1,16}|class:([0-9]+))(,/|$)"},
@@ -83,6 +84,13 @@ static bool is_guard(const char *text, const regmatch_t *group)
     return slots >= 1 && slots <= 1024;
 }
 
+static bool is_profile(const char *text, const regmatch_t *group)
+{
+    size_t bytes;
+    const char *comma = strchr(text, ',');
+    return read_bytes(text, &group[1], &bytes) && bytes <= TIB && (comma == NULL || strlen(comma + 1) < PATH_BYTES_MOST);
+}
+
 static bool is_purge(const char *text)
 {
     static const char delay[] = "delay=";
@@ -109,6 +117,8 @@ static bool is_legal(enum name name, const char *value)
         return is_limit(value, group);
     case GUARD:
         return is_guard(value, group);
+    case PROFILE:
+        return is_profile(value, group);
     case PURGE:
         return is_purge(value);
     case TRACE:

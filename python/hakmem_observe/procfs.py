@@ -85,7 +85,7 @@ def command(pid: int) -> str:
     """Its words, or its name if it has none."""
     words = [word.decode(errors="replace") for word in read(pid, "cmdline").split(b"\0") if word]
     text = " ".join(words) or read(pid, "comm").decode(errors="replace").strip()
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
 def resident_bytes(pid: int) -> int:

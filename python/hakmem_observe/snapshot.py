@@ -20,6 +20,7 @@ PARTS = (
     "small_live_bytes",
     "large_live_bytes",
     "checked_live_bytes",
+    "sampled_live_bytes",
     "cached_bytes",
     "slab_free_bytes",
     "stock_bytes",
@@ -27,6 +28,8 @@ PARTS = (
     "dirty_bytes",
     "metadata_bytes",
 )
+# Of them, those that only some processes have: not shown while they are 0.
+RARE_PARTS = ("checked_live_bytes", "sampled_live_bytes")
 
 _LARGEST_FILE = 1 << 30
 _UNLIMITED = 1 << 62
@@ -54,7 +57,7 @@ class Snapshot:
 
     @property
     def live_bytes(self) -> int:
-        return sum(self.part(name) for name in ("small_live_bytes", "large_live_bytes", "checked_live_bytes"))
+        return sum(self.part(name) for name in PARTS if name.endswith("_live_bytes"))
 
     @property
     def parts_bytes(self) -> int:

@@ -11,20 +11,22 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem_observe import words
-from hakmem_observe.snapshot import PARTS, Number, Snapshot
+from hakmem_observe.snapshot import PARTS, RARE_PARTS, Number, Snapshot
 
 _BAR = 24
 _ROWS = 40
-_OF_THREADS = (
-    "live_bytes",
-    "cached_bytes",
-    "requested_bytes",
-    "refills",
-    "flushes",
-    "large_blocks",
-    "remote_sent_blocks",
-    "remote_received_blocks",
-)
+# Of threads, and how the columns are called; those of the second half only where there is room.
+_OF_THREADS = {
+    "live_bytes": "live",
+    "cached_bytes": "cached",
+    "requested_bytes": "requested",
+    "refills": "refills",
+    "flushes": "flushes",
+    "large_blocks": "large",
+    "remote_sent_blocks": "sent",
+    "remote_received_blocks": "received",
+}
+_ROOM = 100
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -45,7 +47,7 @@ def memory(snapshot: Snapshot, explain: bool) -> Table:
         table.columns[4].justify, table.columns[4].no_wrap = "left", False
     whole = snapshot.parts_bytes or 1
     for name in PARTS:
-        if name in snapshot.memory and (snapshot.part(name) or name != "checked_live_bytes"):
+        if name in snapshot.memory and (snapshot.part(name) or name not in RARE_PARTS):
             share = snapshot.part(name) / whole
             bar = Text("█" * round(share * _BAR), "cyan")
             meaning = [_about(snapshot, name)] if explain else []
@@ -103,10 +105,11 @@ def _left_out(table: Table, rows: list[Any]) -> None:
         table.caption_justify = "left"
 
 
-def threads(snapshot: Snapshot) -> Table:
+def threads(snapshot: Snapshot, width: int) -> Table:
     used = _columns(snapshot.threads, ())
-    more = [*_OF_THREADS[:3], *(name for name in _OF_THREADS[3:] if name in used)]
-    table = _table("Threads", "heap", "thread", *map(words.plain, more))
+    names = list(_OF_THREADS)[: None if width >= _ROOM else len(_OF_THREADS) // 2]
+    more = [name for name in names if name in used or name.endswith("_bytes")]
+    table = _table("Threads", "heap", "thread", *(_OF_THREADS[name] for name in more))
     table.columns[0].justify = "right"
     rows = sorted(snapshot.threads, key=lambda row: -(row.get("requested_bytes") or 0))
     for row in rows[:_ROWS]:
@@ -173,7 +176,7 @@ def header(snapshot: Snapshot, what: str) -> str:
 def print_snapshot(snapshot: Snapshot, console: Console, what: str = "", explain: bool = False) -> None:
     parts: list[RenderableType] = [Text(header(snapshot, what), "bold"), "", memory(snapshot, explain)]
     parts += [classes(snapshot)] if snapshot.classes else []
-    parts += [threads(snapshot)] if snapshot.threads else []
+    parts += [threads(snapshot, console.width)] if snapshot.threads else []
     for title, told in (("Counters", snapshot.counters), ("System calls", snapshot.os), ("Profiler", snapshot.profile)):
         parts += [numbers(title, told, snapshot, explain)] if told else []
     parts += [locks(snapshot)] if snapshot.locks else []

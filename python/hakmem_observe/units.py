@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hakmem_observe.layout import MOST_SUPERSLABS, Layout
 from hakmem_observe.memory import Memory
 
-_LARGE, _KEPT, _SAMPLED = 1, 2, 5
+_LARGE, _KEPT = 1, 2
 
 _CHUNK = 256  # superslabs read at a time
 _MOST_BLOCKS = 1 << 24
@@ -70,7 +70,7 @@ def _add(units: Units, layout: Layout, used: int, tags: tuple[int, ...], spans: 
             slabs.add(span)
         elif kind == _KEPT:
             units.kept += 1
-        elif kind in (_LARGE, _SAMPLED):
+        elif kind == _LARGE:
             units.large += 1
     return slabs
 

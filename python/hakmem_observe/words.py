@@ -8,6 +8,7 @@ LABELS = {
     "small_live_bytes": "small live",
     "large_live_bytes": "large live",
     "checked_live_bytes": "checked live",
+    "sampled_live_bytes": "sampled live",
     "cached_bytes": "thread caches",
     "slab_free_bytes": "free in slabs",
     "stock_bytes": "heaps' stock",
@@ -20,6 +21,7 @@ ABOUT = {
     "small_live_bytes": "live blocks up to 32 KiB, rounded up to their size classes",
     "large_live_bytes": "live blocks above 32 KiB",
     "checked_live_bytes": "live blocks of check mode, as they were requested",
+    "sampled_live_bytes": "live small blocks that the heap profiler has sampled",
     "cached_bytes": "free blocks in threads' magazines",
     "slab_free_bytes": "free blocks in slabs, less the holes that were given back",
     "stock_bytes": "free units that heaps keep by them",
@@ -80,6 +82,8 @@ def count(value: Number) -> str:
 
 def value(name: str, number: Number) -> str:
     """In the unit that the name ends with."""
+    if name == "rate_bytes" and number == 0:
+        return "off"
     return count_bytes(number) if name.endswith("_bytes") else count(number)
 
 

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from hakmem_observe import words
 
-COLOURS = ("#4e9af1", "#8e6cef", "#d16bb8", "#4cc38a", "#a3c14a", "#d9b53f", "#e58b45", "#e0605e", "#8a8f98")
+COLOURS = ("#4e9af1", "#8e6cef", "#d16bb8", "#f2a7c3", "#4cc38a", "#a3c14a", "#d9b53f", "#e58b45", "#e0605e", "#8a8f98")
 # Without colours states differ by these.
-MARKS = "█▓@▒░#=+."
+MARKS = "█▓@%▒░#=+."
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _AXIS = 10

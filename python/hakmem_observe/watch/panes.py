@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from hakmem_observe import tables, words
-from hakmem_observe.snapshot import PARTS
+from hakmem_observe.snapshot import PARTS, RARE_PARTS
 from hakmem_observe.watch import chart
 from hakmem_observe.watch.history import LOCK_WAITS, History
 from hakmem_observe.watch.sheet import Cell, Column, Sheet, number, word
@@ -64,8 +64,8 @@ def _legend(history: History) -> list[Text]:
     for state in range(len(PARTS) - 1, -1, -1):
         name = PARTS[state]
         size = snapshot.part(name)
-        if size == 0 and name == "checked_live_bytes":
-            continue  # only in check mode
+        if size == 0 and name in RARE_PARTS:
+            continue
         share = size / (snapshot.parts_bytes or 1)
         lines.append(
             Text.assemble(chart.mark(state), f" {words.LABELS[name]:<13} {words.count_bytes(size):>9} {share:>4.0%}")

@@ -63,8 +63,6 @@ struct shelf {
     struct list partial[SLAB_BUCKETS];
 };
 
-struct delay;
-
 enum { OUTBOXES = 16, STOCK_GROUPS = 4 };
 
 /* Blocks on their way to another heap. */
@@ -140,7 +138,6 @@ struct heap {
     struct list *idle_in;         /* which of them; NULL: none */
     struct letter *inbox ALIGNED(64);
     struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; its page is not touched before */
-    struct delay *delay;          /* of the hardened library; immutable */
 };
 
 _Static_assert(offsetof(struct heap, twin) - offsetof(struct heap, view) == (size_t)1 << TWIN_BIT

@@ -2,6 +2,7 @@
 
 #include "heap/interrupt.h"
 #include "heap/magazine.h"
+#include "heap/seal.h"
 #include "os/os.h"
 
 enum { LEAST = 2 };
@@ -41,15 +42,22 @@ void delay_empty(struct heap *heap)
 }
 
 /* A random number serves four times; `count` is small. */
-void delay_shuffle(struct heap *heap, void **slots, unsigned count)
+static void shuffle(struct delay *delay, void **slots, unsigned count)
 {
     uint64_t random = 0;
     for (unsigned i = count; i > 1; i--, random >>= 16) {
         if ((count - i) % 4 == 0)
-            random = delay_random(delay_of(heap));
+            random = delay_random(delay);
         unsigned other = (unsigned)(random & 0xffff) * i >> 16;
         void *p = slots[i - 1];
         slots[i - 1] = slots[other];
         slots[other] = p;
     }
+}
+
+void delay_refill(struct heap *heap, unsigned class, void **slots, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        __builtin_prefetch((char *)slots[i] + seal_room(class), 1);
+    shuffle(delay_of(heap), slots, count);
 }

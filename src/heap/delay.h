@@ -72,7 +72,8 @@ void *delay_exchange(struct heap *heap, unsigned class, void *p);
 /* Gives all of them back to their slabs. In the owner's door, or of an idle heap. */
 void delay_empty(struct heap *heap);
 
-/* Puts `count` pointers into an order of chance. */
-void delay_shuffle(struct heap *heap, void **slots, unsigned count);
+/* Blocks that a magazine was filled with: puts them into an order of chance, and has the processor fetch their seals, which
+ * are the first that malloc looks at. */
+void delay_refill(struct heap *heap, unsigned class, void **slots, unsigned count);
 
 #endif

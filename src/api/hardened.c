@@ -9,9 +9,9 @@
  *          │                                                    └──▶ door_free
  *          └── all else ─▶ free_otherwise ─▶ seal_size, seal_free, delay_exchange; or the door
  *
- * All but the two are out of line, and called last, so that a hit saves no registers.
+ * All but the two are out of line, and called last, so that a hit saves hardly any registers.
  *
- * Instructions of a hit: about 110 a pair, and 10 for each 64 bytes (docs/decisions/0025-the-hardened-library.md).
+ * Instructions of a hit: 160 a pair of up to 56 bytes, and 16 for each 64 more (docs/decisions/0025-the-hardened-library.md).
  */
 #include "api/hot.h"
 #include "heap/delay.h"

@@ -14,7 +14,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the last bytes of a w
 /* 16 bytes of memory of any type, aligned to 16. */
 typedef uint64_t vector __attribute__((vector_size(16), may_alias));
 
-enum { VECTOR_BYTES = sizeof(vector) };
+#define VECTOR_BYTES sizeof(vector)
 
 ALWAYS_INLINE uint64_t load_word(const void *at)
 {
@@ -39,7 +39,7 @@ ALWAYS_INLINE vector *vector_at(const vector *at, size_t bytes)
 /* Of up to three vectors, that which is neither first nor last; or either. */
 ALWAYS_INLINE size_t middle_of(size_t bytes)
 {
-    return (bytes - VECTOR_BYTES) / 2 & ~(size_t)(VECTOR_BYTES - 1);
+    return (bytes - VECTOR_BYTES) / 2 & ~(VECTOR_BYTES - 1);
 }
 
 ALWAYS_INLINE vector ones_in_four(const char *at)
@@ -54,7 +54,7 @@ ALWAYS_INLINE uint64_t ones_in(const char *at, size_t bytes)
     const char *last = at + bytes - VECTOR_BYTES;
     vector any = load_vector(last);
     if (bytes >= 4 * VECTOR_BYTES) {
-        for (last -= 3 * (size_t)VECTOR_BYTES; at < last; at += 4 * VECTOR_BYTES)
+        for (last -= 3 * VECTOR_BYTES; at < last; at += 4 * VECTOR_BYTES)
             any |= ones_in_four(at);
         any |= ones_in_four(last);
     } else {
@@ -114,6 +114,7 @@ ALWAYS_INLINE bool is_zero_before(const char *end, size_t bytes)
     return any == 0;
 }
 
+/* Of any length. */
 bool is_zero(const void *at, size_t bytes);
 
 #endif

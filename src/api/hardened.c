@@ -1,46 +1,119 @@
-/* The hot functions of the hardened library: seals, zeroing and delay around the push and pop of the others. */
+/*
+ * The hot functions of the hardened library: seals, zeroing and delay around the push and pop of the others.
+ *
+ *   hardened_malloc ─▶ hot_pop_of ─▶ seal_hot_live       a hit
+ *          │                │              └──▶ malloc_refused    ends the process
+ *          ├── no block ────┴──▶ malloc_at_door ─▶ door, seal_live
+ *          └── nothing, or a large block ─▶ malloc_unsealed
+ *   hardened_free ──▶ seal_hot_free ─▶ delay_hot_exchange ─▶ hot_push    a hit
+ *          │                                                    └──▶ door_free
+ *          └── all else ─▶ free_otherwise ─▶ seal_size, seal_free, delay_exchange; or the door
+ *
+ * All but the two are out of line, and called last, so that a hit saves hardly any registers.
+ *
+ * Instructions of a hit: 160 a pair of up to 56 bytes, and 16 for each 64 more (docs/decisions/0025-the-hardened-library.md).
+ */
 #include "api/hot.h"
 #include "heap/delay.h"
 #include "heap/keeper.h"
 #include "heap/report.h"
-#include "heap/seal.h"
+#include "heap/seal_hot.h"
 
-/* Keepers and guarded samples have seals of their own kind, large blocks a closed page. */
-FRAGILE void *hardened_malloc(size_t size, void *(*door)(size_t))
+_Static_assert(SEAL_HOT_MOST <= DELAY_ALL_SLOTS, "what is freed here waits among DELAY_SLOTS");
+
+/* Keepers and guarded samples have seals of their own kind. While there is a keeper all requests come here. */
+static NOINLINE void *malloc_at_door(size_t size, void *(*door)(size_t))
 {
     if (UNLIKELY(keeper_now() != NULL))
-        return hot_pop(size, door);
-    if (UNLIKELY(size > SEALED_MAX)) {
-        bool zero;
-        return door_malloc_large(size, 1, &zero);
-    }
-    void *block = hot_pop(size + SEAL_BYTES, door);
+        return door(size);
+    void *block = door(size + SEAL_BYTES);
     uintptr_t tag = arena_tag(block);
     if (LIKELY(tag >= TAG_KINDS))
         seal_live(block, tag % SIZE_CLASSES, size);
     return block;
 }
 
-/* To the magazine goes the block that waited longer. */
-static FRAGILE void free_later(void *block, unsigned class)
+/* Blocks of nothing have no seal, and large ones a closed page. */
+static FRAGILE NOINLINE void *malloc_unsealed(size_t size, void *(*door)(size_t))
 {
-    struct heap *heap = view_load()->heap;
-    if (heap != NULL)
-        block = delay_exchange(heap, class, block);
-    if (block != NULL && UNLIKELY(!hot_push(block)))
-        door_free(block);
+    bool zero;
+    if (UNLIKELY(keeper_now() != NULL))
+        return hot_pop(size, door);
+    return size == 0 ? hot_pop(SEAL_BYTES, door) : door_malloc_large(size, 1, &zero);
 }
 
-FRAGILE bool hardened_free(void *block, size_t size)
+/* What was popped was written to. */
+static COLD void *malloc_refused(void *block, size_t size)
+{
+    seal_live(block, arena_tag(block) % SIZE_CLASSES, size);
+    return block;
+}
+
+static inline void *no_door(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+
+FRAGILE void *hardened_malloc(size_t size, void *(*door)(size_t))
+{
+    if (UNLIKELY(size - 1 >= SEALED_MAX))
+        return malloc_unsealed(size, door);
+    size_t class = size_class_of(size + SEAL_BYTES);
+    void *block = hot_pop_of(class, size + SEAL_BYTES, view_load(), no_door);
+    if (UNLIKELY(block == NULL))
+        return malloc_at_door(size, door);
+    if (UNLIKELY(!seal_hot_live(block, size_classes[class].size, size)))
+        return malloc_refused(block, size);
+    return block;
+}
+
+static FRAGILE NOINLINE void free_otherwise(void *block, size_t size, const struct hot_way *way)
 {
     uintptr_t tag = arena_tag(block);
     unsigned class = tag % SIZE_CLASSES;
-    if (UNLIKELY(tag < TAG_KINDS || keeper_now() != NULL))
-        return false;
+    if (UNLIKELY(tag < TAG_KINDS || keeper_now() != NULL)) {
+        way->door(block, way->family, size);
+        return;
+    }
     size_t asked = seal_size(block, class, FAULT_DOUBLE_FREE);
     if (UNLIKELY(size != SIZE_UNKNOWN && size != asked))
         report_pointer(FAULT_OTHER_SIZE, block);
     seal_free(block, class, asked);
-    free_later(block, class);
-    return true;
+    struct view *view = view_load();
+    if (view->heap != NULL)
+        block = delay_exchange(view->heap, class, block);
+    if (block != NULL && UNLIKELY(!hot_push(view_load(), block)))
+        door_free(block);
+}
+
+/* To the magazine goes the block that waited longer. */
+ALWAYS_INLINE FRAGILE void free_by(void *block, size_t size, const struct hot_way *way)
+{
+    struct view *view = view_load();
+    uintptr_t words = arena_words(block);
+    if (UNLIKELY(words >= load_relaxed(&arena.limit))) {
+        way->door(block, way->family, size);
+        return;
+    }
+    uintptr_t class = load_dependent(&arena.tags[arena_unit_of_words(words)]) ^ (uintptr_t)view;
+    if (UNLIKELY(class >= SIZE_CLASSES || !seal_hot_free(block, size_classes[class].size, size))) {
+        free_otherwise(block, size, way);
+        return;
+    }
+    void *waited = delay_hot_exchange(delay_of(LIST_ENTRY(view, struct heap, view)), class, block);
+    if (UNLIKELY(!hot_push(view, waited)))
+        door_free(waited); /* NULL, too */
+}
+
+/* Most programs hardly call anything else: it has no size to keep in a register. */
+FRAGILE void hardened_free(void *block)
+{
+    static const struct hot_way way = {FAMILY_MALLOC, hot_door_free};
+    free_by(block, SIZE_UNKNOWN, &way);
+}
+
+FRAGILE void hardened_free_by(void *block, size_t size, const struct hot_way *way)
+{
+    free_by(block, size, way);
 }

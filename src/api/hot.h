@@ -20,18 +20,21 @@
 #include "heap/door.h"
 #include "heap/view.h"
 
+/* How a block is freed: by which functions of the language, and through which door. */
+struct hot_way {
+    enum family family;
+    void (*door)(void *block, enum family family, size_t size);
+};
+
 /* What the hardened library does around the two (hardened.c). */
 void *hardened_malloc(size_t size, void *(*door)(size_t));
-bool hardened_free(void *block, size_t size);
+void hardened_free(void *block);
+void hardened_free_by(void *block, size_t size, const struct hot_way *way);
 
 /* Slots are read and written with relaxed atomics, because a thief may take what lies below the top; the bin
- * is the owner's alone. */
-ALWAYS_INLINE void *hot_pop(size_t size, void *(*door)(size_t))
+ * is the owner's alone. `class` is that of `size`. */
+ALWAYS_INLINE void *hot_pop_of(size_t class, size_t size, struct view *view, void *(*door)(size_t))
 {
-    if (UNLIKELY(size > SMALL_MAX))
-        return door(size);
-    struct view *view = view_load();
-    size_t class = size_class_of(size);
     if (UNLIKELY(owner_subtract(&view->budget, (int64_t)size) < 0))
         return door(size);
     struct bin *bin = view_bin(view, class);
@@ -41,6 +44,14 @@ ALWAYS_INLINE void *hot_pop(size_t size, void *(*door)(size_t))
         return door(size);
     store_before_barrier(&bin->top, top - 1);
     return block;
+}
+
+ALWAYS_INLINE void *hot_pop(size_t size, void *(*door)(size_t))
+{
+    if (UNLIKELY(size > SMALL_MAX))
+        return door(size);
+    struct view *view = view_load();
+    return hot_pop_of(size_class_of(size), size, view, door);
 }
 
 ALWAYS_INLINE void *hot_malloc_or(size_t size, void *(*door)(size_t))
@@ -54,9 +65,8 @@ ALWAYS_INLINE void *hot_malloc(size_t size)
 }
 
 /* False: nothing was done, the door must. */
-ALWAYS_INLINE bool hot_push(void *block)
+ALWAYS_INLINE bool hot_push(struct view *view, void *block)
 {
-    struct view *view = view_load();
     uintptr_t words = arena_words(block);
     if (UNLIKELY(words >= load_relaxed(&arena.limit)))
         return false;
@@ -74,23 +84,40 @@ ALWAYS_INLINE bool hot_push(void *block)
     return true;
 }
 
-/* The same; of the size, if it is known, the hardened library makes sure. */
-ALWAYS_INLINE bool hot_free_hits(void *block, size_t size)
+/* Of the size, if it is known, the hardened library makes sure. `way` is a constant. */
+ALWAYS_INLINE void hot_free_by(void *block, size_t size, const struct hot_way *way)
 {
-    return HARDENED ? hardened_free(block, size) : hot_push(block);
+    if (HARDENED)
+        hardened_free_by(block, size, way);
+    else if (UNLIKELY(!hot_push(view_load(), block)))
+        way->door(block, way->family, size);
+}
+
+static inline void hot_door_free(void *block, enum family family, size_t size)
+{
+    (void)family;
+    (void)size;
+    door_free(block);
+}
+
+static inline void hot_door_free_as(void *block, enum family family, size_t size)
+{
+    door_free_as(block, (struct freeing){.family = family, .size = size});
 }
 
 ALWAYS_INLINE void hot_free(void *block)
 {
-    if (UNLIKELY(!hot_free_hits(block, SIZE_UNKNOWN)))
+    if (HARDENED)
+        hardened_free(block);
+    else if (UNLIKELY(!hot_push(view_load(), block)))
         door_free(block);
 }
 
 /* For callers that know more of the block. */
-ALWAYS_INLINE void hot_free_as(void *block, enum family family, size_t size)
+ALWAYS_INLINE void hot_free_sized(void *block, size_t size)
 {
-    if (UNLIKELY(!hot_free_hits(block, size)))
-        door_free_as(block, (struct freeing){.family = family, .size = size});
+    static const struct hot_way way = {FAMILY_MALLOC, hot_door_free_as};
+    hot_free_by(block, size, &way);
 }
 
 #endif

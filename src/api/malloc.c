@@ -21,13 +21,13 @@ FRAGILE void hak_free(void *ptr)
 
 FRAGILE void hak_free_sized(void *ptr, size_t size)
 {
-    hot_free_as(ptr, FAMILY_MALLOC, size);
+    hot_free_sized(ptr, size);
 }
 
 FRAGILE void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size)
 {
     (void)alignment;
-    hot_free_as(ptr, FAMILY_MALLOC, size);
+    hot_free_sized(ptr, size);
 }
 
 FRAGILE void *hak_calloc(size_t count, size_t size)

@@ -1,62 +1,63 @@
 #include "heap/delay.h"
 
-#include "base/atomic.h"
-#include "base/bits.h"
-#include "heap/heap.h"
+#include "heap/interrupt.h"
 #include "heap/magazine.h"
+#include "heap/seal.h"
 #include "os/os.h"
 
-/* Blocks of a class that may wait hold at most so many bytes; but two may, whatever their size. */
-enum { BYTES_MOST = 16 * 1024, LEAST = 2 };
+enum { LEAST = 2 };
 
-/* A handler that comes between repeats a number. */
-static uint64_t next_random(struct delay *delay)
+void delay_start(struct heap *heap)
 {
-    uint64_t x = delay->random;
-    if (UNLIKELY(x == 0))
-        x = os_random() | 1;
-    x = next_xorshift(x);
-    delay->random = x;
-    return x * 0x2545f4914f6cdd1du >> 32;
-}
-
-/* Below `limit`, which is small. */
-static unsigned chance(struct delay *delay, unsigned limit)
-{
-    return (unsigned)(next_random(delay) * limit >> 32);
+    delay_of(heap)->random = os_random() | 1;
 }
 
 static unsigned slots_of(unsigned class)
 {
     uint32_t size = size_classes[class].size;
-    return size <= BYTES_MOST / DELAY_SLOTS ? DELAY_SLOTS : (unsigned)max_size(BYTES_MOST / size, LEAST);
+    return size <= DELAY_ALL_SLOTS ? DELAY_SLOTS : (unsigned)max_size(DELAY_BYTES_MOST / size, LEAST);
 }
 
-void *delay_exchange(struct heap *heap, unsigned class, void *p)
+FRAGILE void *delay_exchange(struct heap *heap, unsigned class, void *p)
 {
-    if (heap->delay == NULL)
+    struct delay *delay = delay_of(heap);
+    if (interrupt_holds_magazines(heap))
         return p;
-    void **slot = &heap->delay->slot[class][chance(heap->delay, slots_of(class))];
-    return __atomic_exchange_n(slot, p, __ATOMIC_ACQ_REL);
+    void **slot = &delay->slot[class][(delay_random(delay) >> 32) * slots_of(class) >> 32];
+    void *waited = *slot;
+    *slot = p;
+    return waited;
 }
 
 void delay_empty(struct heap *heap)
 {
-    for (unsigned class = 0; heap->delay != NULL && class < SIZE_CLASSES; class++) {
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         for (unsigned i = 0; i < DELAY_SLOTS; i++) {
-            void *p = __atomic_exchange_n(&heap->delay->slot[class][i], NULL, __ATOMIC_ACQ_REL);
+            void **slot = &delay_of(heap)->slot[class][i];
+            void *p = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);
             if (p != NULL && !magazine_give_back(heap, class, p))
-                heap->delay->slot[class][i] = p;
+                *slot = p;
         }
     }
 }
 
-void delay_shuffle(struct heap *heap, void **slots, unsigned count)
+/* A random number serves four times; `count` is small. */
+static void shuffle(struct delay *delay, void **slots, unsigned count)
 {
-    for (unsigned i = count; heap->delay != NULL && i > 1; i--) {
-        unsigned other = chance(heap->delay, i);
+    uint64_t random = 0;
+    for (unsigned i = count; i > 1; i--, random >>= 16) {
+        if ((count - i) % 4 == 0)
+            random = delay_random(delay);
+        unsigned other = (unsigned)(random & 0xffff) * i >> 16;
         void *p = slots[i - 1];
         slots[i - 1] = slots[other];
         slots[other] = p;
     }
+}
+
+void delay_refill(struct heap *heap, unsigned class, void **slots, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        __builtin_prefetch((char *)slots[i] + seal_room(class), 1);
+    shuffle(delay_of(heap), slots, count);
 }

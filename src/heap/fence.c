@@ -54,6 +54,19 @@ void *fence_take(struct heap *heap, unsigned class, uint32_t *fence)
     return base;
 }
 
+void fence_touch(struct slab *slab, const void *block)
+{
+    size_t page = os_page_size();
+    size_t end = (size_t)((const char *)block - slab->base) + slab->stride;
+    if (slab->class == ZERO_CLASS)
+        return;
+    for (; slab->touched * page < end; slab->touched++) {
+        uint64_t zero = 0;
+        uint64_t *word = (uint64_t *)(void *)(slab->base + slab->touched * page);
+        (void)__atomic_compare_exchange_n(word, &zero, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+}
+
 void fence_give(struct heap *heap, char *base, unsigned class, uint32_t fence)
 {
     unsigned units = size_classes[class].units;

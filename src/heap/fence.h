@@ -12,6 +12,10 @@
 /* Units for a slab of the class; how many closed ones follow. NULL: out of memory. */
 void *fence_take(struct heap *heap, unsigned class, uint32_t *fence);
 
+/* Of a slab that fresh blocks are taken from, up to this one. They are read before they are written: a read would bring the
+ * system's page of zeroes, and the write after it a second fault. Writes nothing but zeroes, over zeroes. */
+void fence_touch(struct slab *slab, const void *block);
+
 /* Takes them back, with those that follow. */
 void fence_give(struct heap *heap, char *base, unsigned class, uint32_t fence);
 

@@ -64,8 +64,6 @@ struct shelf {
     struct list partial[SLAB_BUCKETS];
 };
 
-struct delay;
-
 enum { OUTBOXES = 16, STOCK_GROUPS = 4 };
 
 /* Blocks on their way to another heap. */
@@ -145,7 +143,6 @@ struct heap {
     struct list *idle_in;         /* which of them; NULL: none */
     struct letter *inbox ALIGNED(64);
     struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; neither its page nor what follows is touched before */
-    struct delay *delay;          /* of the hardened library; immutable */
     void *deferred[24];           /* the blocks of these frees */
 };
 

@@ -66,7 +66,7 @@ void life_idle_locked(struct heap *heap)
 
 static struct heap *create(void)
 {
-    struct heap *heap = meta_alloc_aligned(sizeof *heap, HEAP_ALIGN);
+    struct heap *heap = meta_alloc_aligned(sizeof *heap + DELAY_BYTES, HEAP_ALIGN);
     if (heap == NULL)
         return NULL;
     heap->counts = meta_alloc(sizeof *heap->counts);
@@ -75,7 +75,7 @@ static struct heap *create(void)
         return NULL;
     }
     if (HARDENED)
-        heap->delay = meta_alloc(sizeof *heap->delay);
+        delay_start(heap);
     view_close(&heap->view);
     heap->view.heap = heap;
     heap->view.kind = VIEW_HEAP;

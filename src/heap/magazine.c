@@ -139,7 +139,7 @@ static void **fill(struct heap *heap, unsigned class, size_t want)
     if (got < want)
         memmove(slots + 1, slots + 1 + want - got, got * sizeof(void *));
     if (HARDENED)
-        delay_shuffle(heap, slots + 1, (unsigned)got);
+        delay_refill(heap, class, slots + 1, (unsigned)got);
     PROBE2(hakmem, refill, class, got);
     return slots + got;
 }

@@ -2,47 +2,21 @@
 
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/zero.h"
 #include "heap/report.h"
 #include "os/os.h"
 #include "slab/slab.h"
 
-/* A seal is the key of its block, with the bytes between what was asked for and the seal in its middle bits: what strays
- * into it from either side meets others first. */
-enum { UNUSED_SHIFT = 24 };
-
-static uint64_t mask;
-static uint64_t factor;
-
-/* No live block has so many. */
-#define UNUSED_IF_FREE UINT64_MAX
+struct seal_secret seal_secret;
 
 void seal_start(void)
 {
-    mask = os_random();
-    factor = os_random() | 1;
-}
-
-static uint64_t key_of(const void *p)
-{
-    return ((uintptr_t)p ^ mask) * factor;
-}
-
-static uint64_t *word_of(const void *p, unsigned class)
-{
-    return (uint64_t *)((uintptr_t)p + seal_room(class));
-}
-
-static uint64_t seal_of(const void *p, uint64_t unused)
-{
-    return key_of(p) ^ rotate_right(unused, 64 - UNUSED_SHIFT);
+    seal_secret = (struct seal_secret){.mask = os_random(), .factor = os_random() | 1};
 }
 
 static bool is_free(const void *p, unsigned class)
 {
-    uint64_t seal = *word_of(p, class);
-    return seal == seal_of(p, UNUSED_IF_FREE) || seal == 0;
+    return seal_is_free(*seal_word(p, class), seal_key(p));
 }
 
 void seal_live(void *p, unsigned class, size_t size)
@@ -52,14 +26,7 @@ void seal_live(void *p, unsigned class, size_t size)
         return;
     if (UNLIKELY(!is_free(p, class) || !is_zero(p, room)))
         report_pointer(FAULT_WRITE_AFTER_FREE, p);
-    *word_of(p, class) = seal_of(p, room - size);
-}
-
-/* One that begins in one unit and ends in the next, where there may be nothing, or has no seal, is looked up. */
-static bool may_be_block(const void *p, unsigned class)
-{
-    size_t offset = (uintptr_t)p & (UNIT_SIZE - 1);
-    return (class != ZERO_CLASS && offset + size_classes[class].size <= UNIT_SIZE) || slab_holds(arena_span(p), p);
+    *seal_word(p, class) = seal_if_live(seal_key(p), room - size);
 }
 
 /* What it means that there is no seal of a live block. */
@@ -73,14 +40,14 @@ static _Noreturn COLD void report_seal(const void *p, unsigned class, const char
 size_t seal_size(const void *p, unsigned class, const char *if_free)
 {
     size_t room = seal_room(class);
-    if (UNLIKELY(!may_be_block(p, class)))
+    if (UNLIKELY(!seal_may_be_read(p, class) && !slab_holds(arena_span(p), p)))
         report_pointer(FAULT_INVALID_FREE, p);
     if (class == ZERO_CLASS)
         return 0;
-    uint64_t unused = rotate_right(*word_of(p, class) ^ key_of(p), UNUSED_SHIFT);
+    uint64_t unused = seal_unused(*seal_word(p, class), seal_key(p));
     if (UNLIKELY(unused > room))
         report_seal(p, class, if_free);
-    if (UNLIKELY(!is_zero((const char *)p + (room - unused), unused)))
+    if (UNLIKELY(!is_zero_before((const char *)p + room, unused)))
         report_pointer(FAULT_OVERFLOW, p);
     return room - unused;
 }
@@ -90,7 +57,7 @@ void seal_free(void *p, unsigned class, size_t size)
     if (class == ZERO_CLASS)
         return;
     memset(p, 0, size);
-    *word_of(p, class) = seal_of(p, UNUSED_IF_FREE);
+    *seal_word(p, class) = seal_if_free(seal_key(p));
 }
 
 void seal_resize(void *p, unsigned class, size_t size)
@@ -100,5 +67,5 @@ void seal_resize(void *p, unsigned class, size_t size)
         return;
     if (size < before)
         memset((char *)p + size, 0, before - size);
-    *word_of(p, class) = seal_of(p, seal_room(class) - size);
+    *seal_word(p, class) = seal_if_live(seal_key(p), seal_room(class) - size);
 }

@@ -12,8 +12,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "arena/arena.h"
+#include "base/bits.h"
 #include "base/compiler.h"
 #include "config/size_class.h"
 
@@ -35,6 +37,56 @@ ALWAYS_INLINE size_t seal_room(unsigned class)
 ALWAYS_INLINE bool is_sealed(const void *p)
 {
     return HARDENED && arena_tag(p) >= TAG_KINDS;
+}
+
+/* A seal is the key of its block, with the bytes between what was asked for and the seal in its middle bits: what strays
+ * into it from either side meets others first. No live block has so many as a free one, whose seal is the key's complement. */
+enum { UNUSED_SHIFT = 24 };
+
+struct seal_secret {
+    uint64_t mask;
+    uint64_t factor;
+};
+
+extern HIDDEN struct seal_secret seal_secret;
+
+ALWAYS_INLINE uint64_t seal_key(const void *p)
+{
+    return ((uintptr_t)p ^ seal_secret.mask) * seal_secret.factor;
+}
+
+ALWAYS_INLINE uint64_t *seal_word(const void *p, unsigned class)
+{
+    return (uint64_t *)((uintptr_t)p + seal_room(class));
+}
+
+ALWAYS_INLINE uint64_t seal_if_live(uint64_t key, uint64_t unused)
+{
+    return key ^ rotate_right(unused, 64 - UNUSED_SHIFT);
+}
+
+/* More than there is room for: it is no live block's seal. */
+ALWAYS_INLINE uint64_t seal_unused(uint64_t seal, uint64_t key)
+{
+    return rotate_right(seal ^ key, UNUSED_SHIFT);
+}
+
+ALWAYS_INLINE uint64_t seal_if_free(uint64_t key)
+{
+    return ~key;
+}
+
+/* Of one that was never used, too. */
+ALWAYS_INLINE bool seal_is_free(uint64_t seal, uint64_t key)
+{
+    return seal == seal_if_free(key) || seal == 0;
+}
+
+/* One that begins in one unit and ends in the next, where there may be nothing, or has no seal, is to be looked up. */
+ALWAYS_INLINE bool seal_may_be_read(const void *p, unsigned class)
+{
+    size_t offset = (uintptr_t)p & (UNIT_SIZE - 1);
+    return class != ZERO_CLASS && offset + size_classes[class].size <= UNIT_SIZE;
 }
 
 /* Makes the secret. Under the start-up lock. */

@@ -81,7 +81,7 @@ static struct slab *make(struct heap *heap, unsigned class)
         give_units(heap, base, class, fence);
         return NULL;
     }
-    slab->fence = fence;
+    slab->fence = (uint16_t)fence;
     count_slabs(heap, class, 1);
     arena_assign(base, units, (uintptr_t)heap | class, slab);
     return slab;
@@ -124,7 +124,10 @@ static unsigned take(struct heap *heap, struct slab *slab, void **top, unsigned 
 {
     forget_holes(heap, slab);
     slab->heat = SLAB_HOT;
-    return slab_take(slab, top, want);
+    unsigned got = slab_take(slab, top, want);
+    if (HARDENED && got > 0)
+        fence_touch(slab, *(top - got + 1));
+    return got;
 }
 
 unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want)

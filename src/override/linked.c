@@ -65,35 +65,39 @@ static NOINLINE void delete_at_the_door(void *p, enum family family, size_t size
     door_free_as(p, (struct freeing){.family = malloc_is_ours() ? family : FAMILY_MALLOC, .size = size});
 }
 
-ALWAYS_INLINE void delete(void *p, enum family family, size_t size)
+static const struct hot_way as_new = {FAMILY_NEW, delete_at_the_door};
+static const struct hot_way as_new_array = {FAMILY_NEW_ARRAY, delete_at_the_door};
+static const struct hot_way as_malloc = {FAMILY_MALLOC, delete_at_the_door};
+
+ALWAYS_INLINE void delete(void *p, const struct hot_way *way, size_t size)
 {
     if (!free_is_ours())
         free(p);
-    else if (UNLIKELY(!hot_free_hits(p, size)))
-        delete_at_the_door(p, family, size);
+    else
+        hot_free_by(p, size, way);
 }
 
 FRAGILE void linked_delete(void *p)
 {
-    delete(p, FAMILY_NEW, SIZE_UNKNOWN);
+    delete(p, &as_new, SIZE_UNKNOWN);
 }
 
 FRAGILE void linked_delete_array(void *p)
 {
-    delete(p, FAMILY_NEW_ARRAY, SIZE_UNKNOWN);
+    delete(p, &as_new_array, SIZE_UNKNOWN);
 }
 
 FRAGILE void linked_delete_sized(void *p, size_t size)
 {
-    delete(p, FAMILY_NEW, size);
+    delete(p, &as_new, size);
 }
 
 FRAGILE void linked_delete_array_sized(void *p, size_t size)
 {
-    delete(p, FAMILY_NEW_ARRAY, size);
+    delete(p, &as_new_array, size);
 }
 
 FRAGILE void linked_free_sized(void *p, size_t size)
 {
-    delete(p, FAMILY_MALLOC, size);
+    delete(p, &as_malloc, size);
 }

@@ -34,7 +34,8 @@ struct slab {
     uint8_t bucket;      /* in which list it is; SLAB_BUCKETS: in none */
     uint8_t heat;        /* enum slab_heat */
     uint32_t purged;     /* bit p: page p was given back, and no block was taken since */
-    uint32_t fence;      /* units behind it that nothing may touch */
+    uint16_t fence;      /* units behind it that nothing may touch */
+    uint16_t touched;    /* pages from the first that there is memory for; of the hardened library (heap/fence.h) */
     struct list_node link;
     uint64_t bitmap[];
 };

@@ -9,6 +9,9 @@ from support import LIBRARY, ROOT, output_of
 
 _FUNCTION = re.compile(r"^(?P<head>[A-Za-z][^\n;={}]*\([^;{}]*\))\n\{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
 
+# What is inlined into them, and into others.
+_HOT = re.compile(r"\b(?:hot_(?:malloc|pop|pop_of|push|free)|delay_hot_exchange|free_by)\(")
+
 # Of the path from the kernel into a handler and back.
 _AROUND_HANDLERS = ("run", "interrupted_begin", "interrupted_end", "interrupt_begin", "interrupt_end")
 _AROUND_HANDLERS += ("os_interrupted_at", "freeze_show_twin", "view_close")
@@ -19,7 +22,7 @@ def hot_functions() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted((ROOT / "src").rglob("*.c*")):
         for function in _FUNCTION.finditer(path.read_text()):
-            if re.search(r"\bhot_(malloc|free|pop|push)\(", function["body"]):
+            if _HOT.search(function["body"]):
                 name = re.search(r"(\w+)\(", function["head"])
                 assert name is not None
                 found[f"{path.name}: {name[1]}"] = function["head"]
@@ -39,6 +42,7 @@ class Fragile(unittest.TestCase):
         self.assertIn("libc.c: malloc", functions)
         self.assertIn("malloc.c: hak_realloc", functions)
         self.assertIn("hardened.c: hardened_malloc", functions)
+        self.assertIn("hardened.c: hardened_free", functions)
         for name, head in functions.items():
             self.assertIn("FRAGILE", head, name)
 

@@ -118,6 +118,39 @@ HAK_EXPORT int hak_check_start(void) HAK_NOTHROW;
  * allocate or free meanwhile. Not from signal handlers. (hakmem's own) */
 HAK_EXPORT size_t hak_check(void) HAK_NOTHROW;
 
+/* What the process holds in this heap. Bytes of small blocks are those of their size classes, of large ones whole pages. */
+struct hak_stats {
+    /* Gauges, exact while no other thread allocates. */
+    size_t small_blocks;    /* live, up to 32 KiB; in check mode of all sizes */
+    size_t small_bytes;
+    size_t large_blocks;    /* live */
+    size_t large_bytes;
+    size_t cached_bytes;    /* free blocks in threads' magazines */
+    size_t slab_free_bytes; /* free blocks in slabs, less holes */
+    size_t hole_bytes;      /* of slabs, given back */
+    size_t bigcache_bytes;  /* freed large blocks that are kept */
+    size_t dirty_bytes;     /* other free memory that still has its pages */
+    size_t metadata_bytes;  /* the heap's own tables */
+    size_t held_bytes;      /* what counts for the limits */
+    size_t committed_bytes; /* of the heap's address space, usable; metadata included */
+    size_t reserved_bytes;  /* address space of the heap */
+
+    /* Since the start. */
+    size_t requested_bytes; /* exact */
+    size_t refills;         /* magazines that were empty */
+    size_t flushes;         /* magazines that were full */
+    size_t purged_bytes;    /* given back to the system */
+};
+
+/* Fills *stats, of which the caller knows `bytes` (sizeof *stats: later versions append fields; what this one does not know is
+ * 0). Returns 0, EINVAL, or EAGAIN in a signal handler that has interrupted the allocator. (hakmem's own) */
+HAK_EXPORT int hak_stats_get(struct hak_stats *stats, size_t bytes) HAK_NOTHROW;
+
+/* Writes all statistics to a file as one JSON object (docs/observability.md), as HAKMEM_STATS does; a file that is there is
+ * emptied, no symbolic link is followed. Returns 0, EINVAL, EAGAIN as above, or an error of open(2), write(2) or close(2).
+ * (hakmem's own) */
+HAK_EXPORT int hak_stats_write(const char *path) HAK_NOTHROW;
+
 /* Starts the heap profiler, as HAKMEM_PROFILE does from the start: on average one of so many requested bytes is a sample, of which
  * the stack is kept, and when it is freed. 0: 512 KiB, which costs next to nothing; 1: each request. What was counted before is
  * forgotten. Other threads take their first sample after they have requested a few MiB more. Returns 0, EALREADY if it

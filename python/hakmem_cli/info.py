@@ -94,7 +94,7 @@ def machine_facts() -> list[tuple[str, str]]:
     ]
 
 
-def _limit_facts() -> list[tuple[str, str]]:
+def limit_facts() -> list[tuple[str, str]]:
     return [
         ("max map count", _read("/proc/sys/vm/max_map_count")),
         ("RLIMIT_AS", _limit(resource.RLIMIT_AS)),
@@ -106,7 +106,7 @@ def _limit_facts() -> list[tuple[str, str]]:
 
 def info() -> int:
     path = build.ensure_library()
-    rows = [("library", str(path)), *library_facts(path), *machine_facts(), *_limit_facts()]
+    rows = [("library", str(path)), *library_facts(path), *machine_facts(), *limit_facts()]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:<{width}}  {value}")

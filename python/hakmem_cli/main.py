@@ -5,10 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from hakmem_cli import fuzz, info, lab, programs, run, soak, symbolize, test
+from hakmem_cli import fuzz, info, programs, run, soak, symbolize, test, venv
 from hakmem_cli.say import CANNOT, CannotError, say
 
 MODES = ("minimal", "fast", "balanced")
+
+_OBSERVERS = {
+    "stat": "statistics of a running process, or of a file of them",
+    "top": "watch a running process",
+    "doctor": "is the library really in use?",
+    "prof": "which code of a running process allocates how much",
+    "report": "profiles and recorded statistics as one page",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -23,6 +31,11 @@ def _test(everything: bool, names: list[str] | None, check: bool) -> int:
     if check and names is None:
         raise CannotError("test --check: only with --programs; use: hakmem test --programs [NAME ...] --check")
     return test.test(everything=everything) if names is None else programs.matrix(names, check=check)
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    how = run.How(parsed.mode, parsed.check, parsed.hardened, parsed.stats, parsed.live)
+    return run.run(parsed.program, how)
 
 
 def _minutes(text: str) -> float:
@@ -41,13 +54,14 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.set_defaults(call=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
-    usage = "hakmem run [--mode M] [--check] [--hardened] -- PROGRAM ARGS..."
-    run_parser = commands.add_parser("run", help="run a program with hakmem", allow_abbrev=False, usage=usage)
+    run_parser = commands.add_parser("run", help="run a program with hakmem", allow_abbrev=False, usage=run.USE)
     run_parser.add_argument("--mode", choices=MODES, help="policy to run with (default: balanced)")
     run_parser.add_argument("--check", action="store_true", help="look for memory bugs, and report them (slower)")
     run_parser.add_argument("--hardened", action="store_true", help="with the library that stops attackers (slower)")
+    run_parser.add_argument("--stats", metavar="FILE", help="add statistics there each second, and at its end (JSON)")
+    run_parser.add_argument("--live", action="store_true", help="for `hakmem top` where memory may not be read")
     run_parser.add_argument("program", nargs=argparse.REMAINDER, help="program and its arguments")
-    run_parser.set_defaults(call=lambda a: run.run(a.program, a.mode, check=a.check, hardened=a.hardened))
+    run_parser.set_defaults(call=_run)
 
     test_parser = commands.add_parser("test", help="build and run the tests", allow_abbrev=False)
     which = test_parser.add_mutually_exclusive_group()
@@ -72,8 +86,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     symbolize_parser.add_argument("file", nargs="?", help="the report (default: standard input)")
     symbolize_parser.set_defaults(call=lambda a: symbolize.symbolize(a.file))
 
-    # Their words are the lab's and the soak's own, --help too: see main().
+    # Their words are the lab's, the observers' and the soak's own, --help too: see main().
     commands.add_parser("bench", help="measure allocators side by side", add_help=False)
+    for name, what in _OBSERVERS.items():
+        commands.add_parser(name, help=what, add_help=False)
     commands.add_parser("soak", help="a long checked run: threads, sizes and phases change", add_help=False)
 
     parsed, unknown = parser.parse_known_args(arguments)
@@ -89,7 +105,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> int:
     try:
         if arguments[:1] == ["bench"]:
-            return lab.run(arguments[1:])
+            venv.LAB.become(arguments[1:])
+        if arguments[:1] and arguments[0] in _OBSERVERS:
+            venv.OBSERVE.become(arguments)
         if arguments[:1] == ["soak"]:
             return soak.soak(arguments[1:])
         parsed = _parse(arguments)

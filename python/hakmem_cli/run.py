@@ -7,8 +7,10 @@ import os
 import resource
 import shutil
 import signal
+import stat
 import tempfile
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 from hakmem_cli import build, symbolize
@@ -17,6 +19,8 @@ from hakmem_cli.say import CannotError, say
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 
+USE = "hakmem run [--mode M] [--check] [--hardened] [--stats FILE] [--live] -- PROGRAM ARGS..."
+
 
 def _original_environment() -> dict[str, str]:
     """What this process was started with: Python may have added LC_CTYPE to its own (PEP 538)."""
@@ -24,19 +28,58 @@ def _original_environment() -> dict[str, str]:
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
-def _environment(mode: str | None, *, check: bool, hardened: bool) -> dict[str, str]:
+@dataclass(frozen=True)
+class How:
+    """With what the program is run."""
+
+    mode: str | None = None
+    check: bool = False
+    hardened: bool = False
+    stats: str | None = None
+    live: bool = False
+
+
+def _statistics_file(name: str) -> str:
+    """Absolute: the program may change its directory, and a bare word is not taken for a file."""
+    path = Path(name).absolute()
+    if path.is_dir() or not path.parent.is_dir():
+        what = "a directory" if path.is_dir() else f"there is no directory {path.parent}"
+        raise CannotError(f"run: --stats {name}: {what}; legal is a file that can be written")
+    return str(path)
+
+
+def live_directory() -> Path:
+    """Where live pages lie, for this user only; `hakmem top` looks there."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    usable = runtime.startswith("/") and os.access(runtime, os.W_OK)
+    path = Path(runtime, "hakmem") if usable else Path("/dev/shm", f"hakmem-{os.geteuid()}")
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise CannotError(f"run --live: {path}: cannot be made: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise CannotError(f"run --live: {path}: legal is a directory of this user's, with mode 0700")
+    return path
+
+
+def _environment(how: How) -> dict[str, str]:
     """What the program is started with."""
     environment = _original_environment()
-    if mode is not None:
-        environment["HAKMEM_MODE"] = mode
-    if check:
+    if how.mode is not None:
+        environment["HAKMEM_MODE"] = how.mode
+    if how.check:
         environment.setdefault("HAKMEM_CHECK", "1")
+    if how.stats is not None:
+        environment["HAKMEM_STATS"] = _statistics_file(how.stats)
+    if how.live:
+        environment["HAKMEM_LIVE"] = str(live_directory())
     disable = environment.get("HAKMEM_DISABLE", "0")
     if disable not in ("0", "1"):
         say(f"warning: HAKMEM_DISABLE={disable}: legal values are 0, 1; using 0")
     if disable == "1":
         return environment
-    library = str(build.ensure_library(build.HARDENED if hardened else build.LIBRARY))
+    library = str(build.ensure_library(build.HARDENED if how.hardened else build.LIBRARY))
     if ":" in library or " " in library:
         raise CannotError(f"the loader cannot preload a path with a colon or a space: {library}")
     others = environment.get("LD_PRELOAD")
@@ -105,10 +148,10 @@ def _start(program: list[str], environment: dict[str, str]) -> int:
     return NOT_EXECUTABLE
 
 
-def run(words: list[str], mode: str | None, *, check: bool = False, hardened: bool = False) -> int:
+def run(words: list[str], how: How) -> int:
     """Without check mode it does not return if the program starts."""
     program = words[1:] if words[:1] == ["--"] else words
     if not program:
-        raise CannotError("run: no program given; use: hakmem run [--mode M] [--check] [--hardened] -- PROGRAM ARGS...")
-    environment = _environment(mode, check=check, hardened=hardened)
-    return _watch(program, environment) if check else _start(program, environment)
+        raise CannotError(f"run: no program given; use: {USE}")
+    environment = _environment(how)
+    return _watch(program, environment) if how.check else _start(program, environment)

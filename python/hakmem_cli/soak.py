@@ -12,4 +12,4 @@ def soak(words: list[str]) -> int:
     build.ensure_tools()
     packages.ensure_cmocka()
     build.build_test("soak")
-    return run.run([str(_PROGRAM), *words], None)
+    return run.run([str(_PROGRAM), *words], run.How())

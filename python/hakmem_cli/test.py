@@ -10,7 +10,7 @@ import unittest
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
-from hakmem_cli import build, lab, packages, ports, programs
+from hakmem_cli import build, packages, ports, programs, venv
 from hakmem_cli.say import CannotError, say
 
 PRESETS = ("release", "debug", "tsan", "asan", *ports.PRESETS)
@@ -91,17 +91,18 @@ def _run_unittest(count: Count) -> None:
     count.skipped += [f"py: {test} ({reason})" for test, reason in result.skipped]
 
 
-def _run_lab(count: Count) -> None:
-    """In the lab's interpreter, which has the libraries that they need."""
-    say("testing the lab")
-    script = build.ROOT / "tests" / "lab" / "report.py"
+def _run_isolated(environment: venv.Environment, count: Count) -> None:
+    """In the environment's interpreter, which has the libraries that they need."""
+    name = environment.name
+    say(f"testing {environment.what}")
+    tests = build.ROOT / "tests"
     try:
-        command = [str(lab.python()), "-B", str(script)]
+        command = [str(environment.python()), "-B", str(tests / "isolated.py"), str(tests / name)]
     except CannotError as error:
-        count.failed.append(f"lab: {error}")
+        count.failed.append(f"{name}: {error}")
         return
     done = subprocess.run(
-        command, env=lab.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False
+        command, env=environment.variables(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False
     )
     ended = False
     for line in done.stdout.splitlines():
@@ -109,12 +110,12 @@ def _run_lab(count: Count) -> None:
         if told["outcome"] == "passed":
             count.passed += 1
         elif told["outcome"] == "failed":
-            count.failed.append(f"lab: {told['test']}")
+            count.failed.append(f"{name}: {told['test']}")
         elif told["outcome"] == "skipped":
-            count.skipped.append(f"lab: {told['test']} ({told['reason']})")
+            count.skipped.append(f"{name}: {told['test']} ({told['reason']})")
         ended = told["outcome"] == "end"
     if not ended:
-        count.failed.append(f"lab: the tests ended with {done.returncode}")
+        count.failed.append(f"{name}: the tests ended with {done.returncode}")
 
 
 def _run_programs(count: Count) -> None:
@@ -136,7 +137,8 @@ def test(*, everything: bool) -> int:
         _run_ctest(preset, count, include_long=everything)
     if "release" in built:
         _run_unittest(count)
-        _run_lab(count)
+        _run_isolated(venv.LAB, count)
+        _run_isolated(venv.OBSERVE, count)
         if everything:
             _run_programs(count)
     for name in count.skipped:

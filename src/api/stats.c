@@ -1,22 +1,29 @@
 #include "api/stats.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "api/stats_json.h"
 #include "arena/arena.h"
 #include "arena/meta.h"
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "check/run.h"
 #include "heap/door.h"
+#include "heap/fork.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
+#include "heap/shelf.h"
 #include "large/bigcache.h"
 #include "large/large.h"
 #include "observe/profile_slabs.h"
 #include "span/limit.h"
 #include "span/span.h"
 
-static void add_heap(struct memory_stats *stats, const struct heap *heap)
+static void add_heap(struct hak_stats *stats, const struct heap *heap)
 {
+    size_t bytes = load_relaxed(&heap->units) << UNIT_SHIFT;
+    size_t in_use = load_relaxed(&heap->hole_bytes);
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         size_t size = size_classes[class].size;
         size_t cached = magazine_count(heap, class);
@@ -26,17 +33,21 @@ static void add_heap(struct memory_stats *stats, const struct heap *heap)
         stats->small_blocks += live;
         stats->small_bytes += live * size;
         stats->cached_bytes += cached * size;
+        stats->refills += load_relaxed(&heap->counts->refills[class]);
+        stats->flushes += load_relaxed(&heap->counts->flushes[class]);
+        in_use += out * size;
     }
+    stats->slab_free_bytes += bytes - min_size(bytes, in_use);
     stats->hole_bytes += load_relaxed(&heap->hole_bytes);
-    stats->from_stock += load_relaxed(&heap->from_stock);
+    stats->requested_bytes += heap_requested(heap);
+    stats->purged_bytes += load_relaxed(&heap->counts->of[COUNT_HOLE_BYTES]);
 }
 
 static void read(void *argument)
 {
-    struct memory_stats *stats = argument;
+    struct hak_stats *stats = argument;
     struct span_stats span;
     struct large_stats large;
-    struct bigcache_counts kept = bigcache_counts();
     span_stats(&span);
     large_stats(&large);
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
@@ -44,27 +55,40 @@ static void read(void *argument)
     struct run_counts checked = run_counts();
     stats->small_blocks += checked.blocks;
     stats->small_bytes += checked.bytes;
+    stats->metadata_bytes = meta_committed();
     struct slabs_counts sampled = slabs_counts();
     stats->small_blocks += sampled.blocks;
     stats->small_bytes += sampled.bytes;
     stats->reserved_bytes = span.reserved_bytes;
-    stats->committed_bytes = span.committed_bytes + meta_committed();
+    stats->committed_bytes = span.committed_bytes + stats->metadata_bytes;
     stats->large_blocks = large.live_blocks;
     stats->large_bytes = large.live_bytes;
     stats->bigcache_bytes = bigcache_bytes();
     stats->dirty_bytes = span.dirty_bytes;
     stats->held_bytes = limit_held();
-    stats->from_bigcache = kept.served;
-    stats->bigcache_waits = kept.waits;
-    memcpy(stats->from_span, span.served, sizeof span.served);
-    stats->span_waits = span.waits;
+    stats->purged_bytes += span.purged_bytes;
 }
 
-void stats_read(struct memory_stats *stats)
+void stats_read(struct hak_stats *stats)
 {
-    *stats = (struct memory_stats){0};
+    *stats = (struct hak_stats){0};
     if (load_acquire(&arena.base) != NULL)
         door_visit(read, stats);
+}
+
+bool stats_next_heap(struct heap_free *free)
+{
+    const struct heap *heap = free->at != NULL ? free->at->next : life_heaps();
+    if (heap == NULL)
+        return false;
+    *free = (struct heap_free){.at = heap, .number = heap->number};
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        free->cached_blocks[class] = magazine_count(heap, class);
+        free->cached_bytes += free->cached_blocks[class] * size_classes[class].size;
+    }
+    free->free_bytes = shelf_free_bytes(heap);
+    free->slab_bytes = (load_relaxed(&heap->units) << UNIT_SHIFT) - load_relaxed(&heap->hole_bytes);
+    return true;
 }
 
 static void read_resident(void *argument)
@@ -78,4 +102,39 @@ size_t stats_resident_bytes(void)
     if (load_acquire(&arena.base) != NULL)
         door_visit(read_resident, &bytes);
     return bytes;
+}
+
+int hak_stats_get(struct hak_stats *stats, size_t bytes)
+{
+    struct hak_stats now;
+    if (stats == NULL || bytes == 0)
+        return EINVAL;
+    if (fork_holds_any_lock())
+        return EAGAIN;
+    stats_read(&now);
+    memset(stats, 0, bytes);
+    memcpy(stats, &now, min_size(bytes, sizeof now));
+    return 0;
+}
+
+struct wish {
+    const char *path;
+    int result;
+};
+
+static void write_file(void *argument)
+{
+    struct wish *wish = argument;
+    wish->result = stats_write(wish->path, false);
+}
+
+int hak_stats_write(const char *path)
+{
+    struct wish wish = {.path = path};
+    if (path == NULL)
+        return EINVAL;
+    if (fork_holds_any_lock())
+        return EAGAIN;
+    door_visit(write_file, &wish);
+    return wish.result;
 }

@@ -27,7 +27,7 @@ struct lock meta_lock = LOCK_INITIALIZER(LOCK_META);
 static char *chunk_at; /* unused part of the newest chunk */
 static char *chunk_end;
 static size_t chunk_next = CHUNK_FIRST;
-static size_t committed;
+size_t meta_bytes;
 static struct piece *pieces[KEPT_GRAINS + 1]; /* by grains */
 
 /* A chunk between two guard pages. What is left of the old one is lost: at most one request's worth. */
@@ -49,7 +49,7 @@ static bool add_chunk(size_t least)
     chunk_at = at + page;
     chunk_end = chunk_at + bytes;
     chunk_next = min_size(chunk_next * 2, CHUNK_MOST);
-    store_relaxed(&committed, committed + bytes);
+    store_relaxed(&meta_bytes, meta_bytes + bytes);
     return true;
 }
 
@@ -132,5 +132,5 @@ void meta_free(void *freed, size_t bytes)
 
 size_t meta_committed(void)
 {
-    return load_relaxed(&committed);
+    return load_relaxed(&meta_bytes);
 }

@@ -21,6 +21,9 @@ void meta_free(void *piece, size_t bytes);
 /* Bytes of committed metadata memory. Takes no lock. */
 size_t meta_committed(void);
 
+/* The same, for who reads it from outside. */
+extern HIDDEN size_t meta_bytes;
+
 /* For fork and for calls from signal handlers. */
 extern HIDDEN struct lock meta_lock;
 

@@ -36,10 +36,13 @@
 #endif
 
 /* *word -= n by the word's only writer, returning the new value. One instruction on x86. Threads that have
- * no heap yet share the static closed view, whose count means nothing; only ThreadSanitizer minds. */
+ * no heap yet share the static closed view, whose count means nothing; only ThreadSanitizer minds. And *word += n, of counts
+ * that others read. */
 #if HAK_TSAN
+#define owner_add(word, n) store_relaxed((word), *(word) + (n))
 #define owner_subtract(word, n) (__atomic_sub_fetch((word), (n), __ATOMIC_RELAXED))
 #else
+#define owner_add(word, n) (*(word) += (n))
 #define owner_subtract(word, n) (*(word) -= (n))
 #endif
 

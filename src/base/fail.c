@@ -50,6 +50,11 @@ bool fail_report_to(const char *path)
     return true;
 }
 
+const char *fail_report_file(void)
+{
+    return report_path;
+}
+
 /* Opened anew for each line: a program may close all that it does not know, and open files of its own in their place. */
 static int open_report(void)
 {

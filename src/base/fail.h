@@ -21,6 +21,9 @@ void note(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
 /* From now on reports go to this file. False: the path is not absolute, or too long. */
 bool fail_report_to(const char *path);
 
+/* That file; "": reports go to stderr. */
+const char *fail_report_file(void);
+
 /* What must hold inside the allocator; checked in the debug build, compiled in every build. */
 #define ASSERT(condition)                                                                              \
     do {                                                                                               \

@@ -75,10 +75,19 @@ static void wait_for(struct lock *lock)
     }
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static COLD void wait_and_take(struct lock *lock)
 {
+    uint64_t started = now_ns();
     wait_for(lock);
-    store_relaxed(&lock->waits, lock->waits + 1);
+    owner_add(&lock->waits, 1u);
+    owner_add(&lock->waited_ns, now_ns() - started);
 }
 
 void lock_take_sibling(struct lock *lock)
@@ -86,6 +95,7 @@ void lock_take_sibling(struct lock *lock)
     ASSERT(!lock_is_mine(lock));
     if (UNLIKELY(!replace(&lock->word, FREE, self())))
         wait_and_take(lock);
+    owner_add(&lock->taken, 1u);
     if (HAK_DEBUG)
         ranks_held |= 1u << lock->rank;
 }

@@ -23,7 +23,9 @@ enum lock_rank {
 struct lock {
     uintptr_t word; /* 0: free; else the holder's pthread_self(), which is even, + 1 if somebody may wait */
     uint32_t rank;
-    uint32_t waits; /* how often somebody had to wait for it; whoever has it counts */
+    uint32_t waits;      /* how often somebody had to wait for it; whoever has it counts */
+    uint64_t taken;      /* how often it was taken */
+    uint64_t waited_ns;  /* by all in sum */
 };
 
 #define LOCK_INITIALIZER(r) {.rank = (r)}

@@ -17,8 +17,9 @@
 static struct shard {
     struct lock lock;
     struct list runs;
-    struct run_counts live;
 } ALIGNED(SHARD_ALIGN) shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_CHECK)}};
+
+struct run_live run_live[SHARDS];
 
 static struct list with_unused[SHARDS][SIZE_CLASSES]; /* runs with unused blocks */
 static struct list without_units[SHARDS][SIZE_CLASSES]; /* records of runs that have given them back */
@@ -199,7 +200,7 @@ void run_each_locked(void (*look)(struct run *run, void *argument), void *argume
 
 void run_count_locked(unsigned shard, ptrdiff_t blocks, size_t bytes)
 {
-    struct run_counts *live = &shards[shard].live;
+    struct run_live *live = &run_live[shard];
     store_relaxed(&live->blocks, live->blocks + (size_t)blocks);
     store_relaxed(&live->bytes, live->bytes + bytes);
 }
@@ -208,8 +209,8 @@ struct run_counts run_counts(void)
 {
     struct run_counts sum = {0};
     for (unsigned i = 0; i < SHARDS; i++) {
-        sum.blocks += load_relaxed(&shards[i].live.blocks);
-        sum.bytes += load_relaxed(&shards[i].live.bytes);
+        sum.blocks += load_relaxed(&run_live[i].blocks);
+        sum.bytes += load_relaxed(&run_live[i].bytes);
     }
     return sum;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/shard.h"
 #include "heap/keeper.h"
 
 enum checked_state {
@@ -100,6 +101,14 @@ void run_count_locked(unsigned shard, ptrdiff_t blocks, size_t bytes);
 
 /* Of live blocks. Any thread; a moment old. */
 struct run_counts run_counts(void);
+
+/* The same, a shard's each, for who reads them from outside. */
+struct run_live {
+    size_t blocks;
+    size_t bytes;
+} ALIGNED(SHARD_ALIGN);
+
+extern HIDDEN struct run_live run_live[SHARDS];
 
 /* Of this process. */
 uint8_t run_generation(void);

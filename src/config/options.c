@@ -1,5 +1,6 @@
 #include "config/options.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,12 +9,13 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/fmt.h"
+#include "config/paths.h"
 #include "config/policy.h"
 #include "config/size_class.h"
 #include "config/values.h"
 #include "os/os.h"
 
-enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024, PATH_MOST = 4096 };
+enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024, ROUTES_USUAL = 1000, ROUTES_MOST = 1000000 };
 
 #define GUARD_BYTES_MOST TIB
 #define PROFILE_BYTES_MOST TIB
@@ -128,28 +130,15 @@ static bool set_guard(const char *value)
     return true;
 }
 
-/* The environment may be written over later. */
-static bool keep_path(const char *path, const char **kept)
-{
-    static char copy[PATH_MOST];
-    size_t length = strlen(path);
-    if (path[0] != '/' || length >= sizeof copy)
-        return false;
-    memcpy(copy, path, length + 1);
-    *kept = copy;
-    return true;
-}
-
 static bool set_profile(const char *value)
 {
     const char *comma = strchr(value, ',');
-    const char *path = NULL;
     size_t bytes;
     if (!value_bytes(value, comma != NULL ? comma : value + strlen(value), &bytes) || bytes > PROFILE_BYTES_MOST)
         return false;
-    if (comma != NULL && !keep_path(comma + 1, &path))
+    if (comma != NULL && !path_set(PATH_PROFILE, comma + 1))
         return false;
-    policy.profile_path = path;
+    policy.profile_path = comma != NULL ? path_of(PATH_PROFILE) : NULL;
     policy.profile_bytes = bytes;
     return true;
 }
@@ -205,17 +194,67 @@ static bool parse_traced(const char *value, const char *end, struct policy *want
     return false;
 }
 
-/* Operations are seen in check mode only: the least of it, unless more is asked for. */
+static bool parse_route(const char *value, const char *end, struct policy *wanted)
+{
+    static const char word[] = "route";
+    size_t length = sizeof word - 1;
+    if (strncmp(value, word, length) != 0)
+        return false;
+    wanted->trace = TRACE_ROUTE;
+    wanted->traced = ROUTES_USUAL;
+    if (value + length == end)
+        return true;
+    return value[length] == ':' && value_number(value + length + 1, end, ROUTES_MOST, &wanted->traced) && wanted->traced > 0;
+}
+
+/* Blocks are seen in check mode only: the least of it, unless more is asked for. */
 static bool set_trace(const char *value)
 {
     struct policy wanted = policy;
     const char *comma = strchr(value, ',');
     const char *end = comma != NULL ? comma : value + strlen(value);
-    if (!parse_traced(value, end, &wanted) || (comma != NULL && !fail_report_to(comma + 1)))
+    bool of_routes = parse_route(value, end, &wanted);
+    if ((!of_routes && !parse_traced(value, end, &wanted)) || (comma != NULL && !fail_report_to(comma + 1)))
         return false;
-    wanted.checks |= CHECK_FREE;
+    if (!of_routes)
+        wanted.checks |= CHECK_FREE;
     policy = wanted;
     return true;
+}
+
+static int signal_named(const char *name)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {{"HUP", SIGHUP}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
+    if (strncmp(name, "SIG", 3) == 0)
+        name += 3;
+    for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (strcmp(name, signals[i].name) == 0)
+            return signals[i].number;
+    return 0;
+}
+
+static bool set_stats(const char *value)
+{
+    int number = signal_named(value);
+    if (strcmp(value, "exit") == 0) {
+        policy.stats = STATS_AT_EXIT;
+    } else if (number != 0) {
+        policy.stats = STATS_BY_SIGNAL;
+        policy.stats_signal = number;
+    } else {
+        if (!path_set(PATH_STATS, value))
+            return false;
+        policy.stats = STATS_SERIES;
+    }
+    return true;
+}
+
+static bool set_live(const char *value)
+{
+    return path_set(PATH_LIVE, value);
 }
 
 /* In the order in which they take effect: a mode first, so that the others refine it. */
@@ -231,8 +270,12 @@ static const struct option options[] = {
      "0", set_profile},
     {"HAKMEM_CRASH", "0, 1", "0", set_crash},
     {"HAKMEM_CHECK", "0, 1, or some of free, redzone, poison, quarantine, leaks, stacks with commas between", "0", set_check},
-    {"HAKMEM_TRACE", "ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path",
+    {"HAKMEM_TRACE",
+     "route, route:N (1 to 1000000), ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an "
+     "absolute path",
      "none", set_trace},
+    {"HAKMEM_STATS", "exit, a signal (HUP, USR1, USR2, WINCH, or with SIG before it), or an absolute path", "none", set_stats},
+    {"HAKMEM_LIVE", "an absolute path of a directory, for a page that tools may read", "none", set_live},
     {"HAKMEM_REPORT", "an absolute path, for the reports of checks, guards and crashes", "stderr", fail_report_to},
 };
 

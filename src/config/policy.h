@@ -27,12 +27,21 @@ enum check {
     CHECK_ALL = (1 << 6) - 1,
 };
 
-/* Whose history is written (check/trace.h). */
+/* When statistics are written (api/watch.h). */
+enum stats_when {
+    STATS_NEVER,
+    STATS_AT_EXIT,   /* to where reports go */
+    STATS_BY_SIGNAL, /* the same */
+    STATS_SERIES,    /* to a file, every second and at the end */
+};
+
+/* What is written of each operation (check/trace.h). */
 enum trace {
     TRACE_NOTHING,
     TRACE_ADDRESS, /* of the block at this address */
     TRACE_OFFSET,  /* of that so many bytes into the heap's range, whose place differs in each run */
     TRACE_CLASS,   /* of blocks of the size class that serves so many bytes */
+    TRACE_ROUTE,   /* of so many visits to the door: which way they went (api/route_trace.h) */
 };
 
 struct policy {
@@ -48,7 +57,9 @@ struct policy {
     bool crash_reports;        /* is what kills the process reported? */
     unsigned checks;           /* of enum check; 0: check mode is off */
     enum trace trace;
-    uintptr_t traced;          /* the address or the bytes */
+    uintptr_t traced;          /* the address, the bytes, or how many */
+    enum stats_when stats;     /* when are statistics written? */
+    int stats_signal;          /* its number */
     size_t profile_bytes;      /* requested, on average, between two samples of the heap profiler; 0: none, 1: all */
     const char *profile_path;  /* where the profile is written at exit, %p in it being the process's number; NULL: nowhere */
     size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */

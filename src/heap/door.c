@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "config/policy.h"
 #include "heap/budget.h"
+#include "heap/control.h"
 #include "heap/entry.h"
 #include "heap/events.h"
 #include "heap/fork.h"
@@ -48,7 +49,16 @@ static struct heap *enter_own(void)
     entry_enter(heap, seen);
     if (UNLIKELY(heap->deferred_count > 0))
         route_deferred(heap);
+    if (UNLIKELY(heap_events.entered != NULL))
+        heap_events.entered(heap);
     return heap;
+}
+
+/* Before the door is left: what has been done is told to who listens. */
+ALWAYS_INLINE void tell_listener(struct heap *heap, const char *operation, const void *p, size_t size)
+{
+    if (UNLIKELY(heap_events.leaving != NULL))
+        heap_events.leaving(heap, operation, p, size);
 }
 
 bool door_open(void)
@@ -81,6 +91,14 @@ static COLD void leave_spent(struct heap *heap)
         relief_tell(&notice);
 }
 
+static COLD void serve_tools(void)
+{
+    int saved = errno;
+    if (heap_events.asked != NULL)
+        heap_events.asked();
+    errno = saved;
+}
+
 /* Leaves the door after a request for memory. */
 static void leave(struct heap *heap)
 {
@@ -88,6 +106,8 @@ static void leave(struct heap *heap)
         leave_spent(heap);
     else
         entry_leave(heap);
+    if (UNLIKELY(control_is_asked()))
+        serve_tools();
 }
 
 static void *small(struct heap *heap, size_t size)
@@ -199,6 +219,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
     void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size, os_frame_here()) : NULL;
     if (LIKELY(block == NULL))
         block = small(heap, size);
+    tell_listener(heap, "malloc", block, size);
     leave(heap);
     if (UNLIKELY(block == NULL))
         errno = ENOMEM;
@@ -229,6 +250,7 @@ static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
     }
     if (heap != NULL && block != NULL) {
         charge(heap, size);
+        tally(heap, COUNT_LARGE);
         relief_note(heap);
     }
     return block;
@@ -249,6 +271,7 @@ ENTRANCE void *door_malloc_large(size_t size, size_t align, bool *zero)
     if (heap != NULL) {
         if (UNLIKELY(heap->view.budget < 0) && block != NULL)
             sample_large(heap, block, size, os_frame_here());
+        tell_listener(heap, "malloc", block, size);
         leave(heap);
     }
     if (block == NULL)
@@ -283,6 +306,7 @@ ENTRANCE void *door_resize_large(struct large *block, size_t size)
     if (heap != NULL) {
         if (UNLIKELY(heap->view.budget < 0) && p != NULL)
             sample_large(heap, p, size, os_frame_here());
+        tell_listener(heap, "realloc", p, size);
         leave(heap);
     }
     return p;
@@ -304,7 +328,10 @@ ALWAYS_INLINE void free_as(void *p, struct freeing how)
         return;
     }
     route_free(heap, p, &how);
+    tell_listener(heap, "free", p, how.size);
     entry_leave(heap);
+    if (UNLIKELY(control_is_asked()))
+        serve_tools();
 }
 
 NOINLINE void door_free(void *p)

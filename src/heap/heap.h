@@ -25,6 +25,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "config/size_class.h"
+#include "heap/counts.h"
 #include "slab/slab.h"
 
 /* A magazine as the hot path sees it. slots[0] is always NULL, so that an empty magazine is seen by the
@@ -126,13 +127,13 @@ struct heap {
     uint32_t holes_next;         /* the first class in which it looks for holes the next time */
     size_t units;                /* that its slabs hold */
     size_t hole_bytes;           /* of its slabs, given back */
-    uint64_t from_stock;         /* requests for units that the stock served */
+    struct heap_counts *counts;  /* immutable */
+    uint32_t stock_units;        /* in stock */
     struct unit_group stock[STOCK_GROUPS];
     struct outbox outbox[OUTBOXES];
     struct shelf shelf[SIZE_CLASSES];
     struct interrupt_state interrupt;
     uint32_t deferred_count;     /* frees from signal handlers that interrupted the door */
-    void *deferred[24];
 
     /* Others'. */
     struct lock lock ALIGNED(64); /* guards frozen and the redirection of *tls */
@@ -143,12 +144,25 @@ struct heap {
     struct list_node idle;        /* among idle heaps; guarded by the life lock */
     struct list *idle_in;         /* which of them; NULL: none */
     struct letter *inbox ALIGNED(64);
-    struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; its page is not touched before */
+    struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; neither its page nor what follows is touched before */
     struct delay *delay;          /* of the hardened library; immutable */
+    void *deferred[24];           /* the blocks of these frees */
 };
 
 _Static_assert(offsetof(struct heap, twin) - offsetof(struct heap, view) == (size_t)1 << TWIN_BIT
                    && sizeof(struct heap) <= HEAP_ALIGN,
                "a larger heap needs a higher TWIN_BIT");
+
+/* Bytes that its threads have requested, since its birth. */
+ALWAYS_INLINE uint64_t heap_requested(const struct heap *heap)
+{
+    int64_t unspent = load_relaxed(&heap->view.budget) + load_relaxed(&heap->twin.budget);
+    return (uint64_t)(load_relaxed(&heap->granted) - unspent);
+}
+
+ALWAYS_INLINE void tally(struct heap *heap, enum heap_count which)
+{
+    owner_add(&heap->counts->of[which], 1u);
+}
 
 #endif

@@ -46,6 +46,7 @@ static void give_back_old(struct heap *heap)
 void heartbeat(struct heap *heap)
 {
     heap->freed = 0;
+    tally(heap, COUNT_HEARTBEATS);
     if (heap->view.budget < 0)
         budget_grant(heap);
     mail_post_all(heap);

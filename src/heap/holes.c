@@ -7,6 +7,7 @@ static size_t purge(struct heap *heap, struct slab *slab)
 {
     size_t bytes = slab_purge_holes(slab);
     slab->heat = SLAB_COLD;
+    owner_add(&heap->counts->of[COUNT_HOLE_BYTES], bytes);
     store_relaxed(&heap->hole_bytes, heap->hole_bytes + bytes);
     return bytes;
 }

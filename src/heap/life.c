@@ -16,7 +16,7 @@ enum { ADOPT_LOOKS_AT = 8 };
 
 struct lock life_lock = LOCK_INITIALIZER(LOCK_LIFE);
 
-static struct heap *all; /* newest first; only ever grows */
+struct heap *life_newest; /* only ever grows */
 static uint32_t heaps;
 
 /* Idle heaps; the life lock guards both lists. A warm one is as its thread left it, and the last to come is the
@@ -69,6 +69,11 @@ static struct heap *create(void)
     struct heap *heap = meta_alloc_aligned(sizeof *heap, HEAP_ALIGN);
     if (heap == NULL)
         return NULL;
+    heap->counts = meta_alloc(sizeof *heap->counts);
+    if (heap->counts == NULL) {
+        meta_free(heap, sizeof *heap);
+        return NULL;
+    }
     if (HARDENED)
         heap->delay = meta_alloc(sizeof *heap->delay);
     view_close(&heap->view);
@@ -78,8 +83,8 @@ static struct heap *create(void)
     heap->in_door = 1;
     lock_take(&life_lock);
     heap->number = heaps++;
-    heap->next = all;
-    store_release(&all, heap);
+    heap->next = life_newest;
+    store_release(&life_newest, heap);
     lock_drop(&life_lock);
     budget_begin(heap);
     return heap;
@@ -258,5 +263,5 @@ void life_clean_all(void)
 
 struct heap *life_heaps(void)
 {
-    return load_acquire(&all);
+    return load_acquire(&life_newest);
 }

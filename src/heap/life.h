@@ -47,6 +47,9 @@ size_t life_purge(struct heap *heap);
 /* The newest heap; the others follow by `next`. Any thread. */
 struct heap *life_heaps(void);
 
+/* The same, for who reads it from outside. */
+extern HIDDEN struct heap *life_newest;
+
 extern HIDDEN struct lock life_lock;
 
 #endif

@@ -151,10 +151,15 @@ void *magazine_pop(struct heap *heap, unsigned class)
         shelf_take(heap, class, &block, 1);
         return block;
     }
-    if (mail_waits(heap))
+    bool mail = mail_waits(heap);
+    if (mail)
         mail_collect(heap, true);
     void **top = hold_magazine(heap, class);
-    if (top == heap->shelf[class].slots) {
+    if (top != heap->shelf[class].slots) {
+        if (mail)
+            tally(heap, COUNT_BY_MAIL);
+    } else {
+        owner_add(&heap->counts->refills[class], 1u);
         (void)adapt(heap, class, top, EVENT_REFILL);
         top = fill(heap, class, divide_up(heap->shelf[class].capacity, 2));
     }
@@ -221,9 +226,11 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
     if (top == shelf->slots + shelf->capacity) {
         top = adapt(heap, class, top, EVENT_FLUSH);
         if (top == shelf->slots + shelf->capacity) {
-            size_t count = divide_up(shelf->capacity, 2);
-            heap->freed += count * size_classes[class].size;
-            top = flush_oldest(heap, class, top, count);
+            size_t oldest = divide_up(shelf->capacity, 2);
+            heap->freed += oldest * size_classes[class].size;
+            owner_add(&heap->counts->flushes[class], 1u);
+            owner_add(&heap->counts->of[COUNT_FLUSHED], oldest);
+            top = flush_oldest(heap, class, top, oldest);
         }
     }
     if (top < shelf->slots + shelf->capacity)
@@ -259,6 +266,7 @@ void magazine_trim(struct heap *heap, unsigned class)
     if (!is_usable(heap, class))
         return;
     void **top = flush_oldest(heap, class, hold_magazine(heap, class), SIZE_MAX);
+    tally(heap, COUNT_TRIMMED);
     if (shelf->capacity > CAPACITY_LEAST && top == shelf->slots)
         top = resize(heap, class, top, shelf->capacity / 2);
     open_magazine(heap, class, top);

@@ -98,6 +98,7 @@ static void post_outbox(struct heap *from, struct outbox *box)
     box->letter = NULL;
     from->outbox_bytes -= box->bytes;
     box->bytes = 0;
+    tally(from, COUNT_POSTED);
     if (mail_state(to) != MAIL_FINE)
         from->piled = to;
 }
@@ -129,6 +130,7 @@ bool mail_send(struct heap *from, struct heap *to, void *p)
         return false;
     struct letter *letter = box->letter;
     letter->block[letter->count++] = p;
+    tally(from, COUNT_SENT);
     box->bytes += size_classes[class].size;
     from->outbox_bytes += size_classes[class].size;
     if (letter->count == LETTER_BLOCKS)
@@ -148,6 +150,7 @@ static bool deliver(struct heap *heap, struct magazine_hold *hold, void *p)
             report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up since it was sent */
         if (hold != NULL)
             magazine_unhold(hold);
+        tally(heap, COUNT_FORWARDED);
         return mail_send(heap, mail_owner(tag), p);
     }
     if (!slab_holds(arena_span(p), p))
@@ -161,6 +164,7 @@ static bool deliver(struct heap *heap, struct magazine_hold *hold, void *p)
 static void read_letter(struct heap *heap, struct magazine_hold *hold, struct letter *letter)
 {
     uint32_t left = 0;
+    owner_add(&heap->counts->of[COUNT_RECEIVED], letter->count);
     for (uint32_t i = 0; i < letter->count; i++)
         if (!deliver(heap, hold, letter->block[i]))
             letter->block[left++] = letter->block[i];

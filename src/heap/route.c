@@ -65,6 +65,7 @@ static void free_large(struct heap *heap, void *p)
         profiler_now()->freed(freed.sample, p);
     if (heap != NULL) {
         heap->freed += freed.bytes;
+        tally(heap, COUNT_LARGE_FREED);
         beat_if_much_was_freed(heap);
     }
 }
@@ -118,14 +119,16 @@ void route_free(struct heap *heap, void *p, const struct freeing *how)
     uintptr_t class = tag ^ (uintptr_t)heap;
     if (UNLIKELY(how->size != SIZE_UNKNOWN))
         verify_size(tag, p, how->size);
-    if (class < SIZE_CLASSES)
+    if (class < SIZE_CLASSES) {
         free_own(heap, (unsigned)class, p);
-    else if (tag >= TAG_KINDS)
+    } else if (tag >= TAG_KINDS) {
         send(heap, tag, p);
-    else if (tag == TAG_LARGE)
+    } else if (tag == TAG_LARGE) {
         free_large(heap, p);
-    else
+    } else {
+        tally(heap, COUNT_OTHER_FREED);
         free_other(tag, p, how);
+    }
 }
 
 void route_deferred(struct heap *heap)
@@ -135,6 +138,7 @@ void route_deferred(struct heap *heap)
     uint32_t done = 0;
     uint32_t seen = load_relaxed(&heap->deferred_count);
     do {
+        owner_add(&heap->counts->of[COUNT_DEFERRED], seen - done);
         for (; done < seen; done++)
             route_free(heap, heap->deferred[done], &unknown);
     } while (!__atomic_compare_exchange_n(&heap->deferred_count, &seen, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));

@@ -56,6 +56,17 @@ static void give_units(struct heap *heap, void *base, unsigned class, uint32_t f
         stock_give(heap, base, size_classes[class].units);
 }
 
+/* Others read the counts, for statistics. */
+static void count_slabs(struct heap *heap, unsigned class, int slabs)
+{
+    owner_add(&heap->counts->slabs[class], (uint32_t)slabs);
+}
+
+static void count_out(struct shelf *shelf, int blocks)
+{
+    store_relaxed(&shelf->blocks_out, shelf->blocks_out + (uint32_t)blocks);
+}
+
 static struct slab *make(struct heap *heap, unsigned class)
 {
     unsigned units = size_classes[class].units;
@@ -71,14 +82,9 @@ static struct slab *make(struct heap *heap, unsigned class)
         return NULL;
     }
     slab->fence = fence;
+    count_slabs(heap, class, 1);
     arena_assign(base, units, (uintptr_t)heap | class, slab);
     return slab;
-}
-
-/* Others read the count, for statistics. */
-static void count_out(struct shelf *shelf, int blocks)
-{
-    store_relaxed(&shelf->blocks_out, shelf->blocks_out + (uint32_t)blocks);
 }
 
 /* Before the slab's pages come back, or leave the heap. */
@@ -91,6 +97,7 @@ static void forget_holes(struct heap *heap, const struct slab *slab)
 static void release(struct heap *heap, struct slab *slab)
 {
     forget_holes(heap, slab);
+    count_slabs(heap, slab->class, -1);
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
     give_units(heap, slab->base, slab->class, slab->fence);
     slab_discard(slab);
@@ -99,11 +106,17 @@ static void release(struct heap *heap, struct slab *slab)
 /* A slab with room to become the current one; the stages of a refill. */
 static struct slab *find_room(struct heap *heap, unsigned class)
 {
+    enum heap_count served = COUNT_BY_PARTIAL;
     struct slab *slab = fullest(&heap->shelf[class]);
-    if (slab == NULL && life_adopt(heap, class))
+    if (slab == NULL && life_adopt(heap, class)) {
         slab = fullest(&heap->shelf[class]);
-    if (slab == NULL)
+        served = COUNT_BY_ADOPTED;
+    }
+    if (slab == NULL) {
         slab = make(heap, class);
+        served = slab != NULL ? COUNT_BY_NEW : COUNT_NOT_SERVED;
+    }
+    tally(heap, served);
     return slab;
 }
 
@@ -120,6 +133,8 @@ unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want
     unsigned got = 0;
     if (shelf->current != NULL)
         got = take(heap, shelf->current, top, want);
+    if (got > 0)
+        tally(heap, COUNT_BY_CURRENT);
     while (got < want) {
         struct slab *slab = got == 0 ? find_room(heap, class) : fullest(shelf);
         if (slab == NULL)
@@ -175,6 +190,7 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
     struct shelf *shelf = &heap->shelf[slab->class];
     arena_assign(slab->base, slab->units, (uintptr_t)heap | slab->class, slab);
     count_out(shelf, (int)(slab->blocks - slab->free));
+    count_slabs(heap, slab->class, 1);
     store_relaxed(&heap->units, heap->units + slab->units);
     store_relaxed(&heap->hole_bytes, heap->hole_bytes + slab_purged_bytes(slab));
     enlist(shelf, slab);
@@ -191,6 +207,7 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class)
     if (slab != NULL) {
         ASSERT(shelf->blocks_out >= slab->blocks - slab->free);
         count_out(shelf, -(int)(slab->blocks - slab->free));
+        count_slabs(heap, class, -1);
         forget_holes(heap, slab);
         store_relaxed(&heap->units, heap->units - slab->units);
     }

@@ -16,10 +16,12 @@ void sleeper_collect(struct heap *heap)
     }
     if (!freeze_begin(heap))
         return;
-    if (sleeps)
+    if (sleeps) {
+        tally(heap, COUNT_EMPTIED);
         (void)freeze_empty(heap);
-    else
+    } else {
         mail_collect(heap, false);
+    }
     freeze_end(heap);
 }
 
@@ -39,6 +41,7 @@ size_t sleeper_empty(struct heap *heap)
         return life_purge(heap);
     if (!freeze_begin(heap))
         return 0;
+    tally(heap, COUNT_EMPTIED);
     (void)freeze_empty(heap);
     size_t bytes = shelf_purge_all(heap);
     freeze_end(heap);

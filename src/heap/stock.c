@@ -17,12 +17,18 @@ static unsigned group_units(const struct heap *heap)
     return share < 2 ? 1 : (unsigned)min_size((size_t)1 << log2_floor(share), GROUP_UNITS_MOST);
 }
 
-static void *take_from(struct unit_group *group, unsigned units)
+static void count_stock(struct heap *heap, int units)
+{
+    store_relaxed(&heap->stock_units, heap->stock_units + (uint32_t)units);
+}
+
+static void *take_from(struct heap *heap, struct unit_group *group, unsigned units)
 {
     uint32_t mask = mask32(units);
     for (unsigned first = 0; first + units <= GROUP_UNITS_MOST; first++) {
         if ((group->free >> first & mask) == mask) {
             group->free &= ~(mask << first);
+            count_stock(heap, -(int)units);
             return group->base + first * UNIT_SIZE;
         }
     }
@@ -40,6 +46,7 @@ static struct unit_group *new_group(struct heap *heap, unsigned size)
         if (base == NULL)
             return NULL;
         *group = (struct unit_group){.base = base, .units = size, .free = mask32(size)};
+        count_stock(heap, (int)size);
         return group;
     }
     return NULL;
@@ -52,14 +59,14 @@ static void *take(struct heap *heap, unsigned units)
     if (units >= size)
         return span_take(units, 1, &zero);
     for (int i = 0; i < STOCK_GROUPS; i++) {
-        void *at = take_from(&heap->stock[i], units);
+        void *at = take_from(heap, &heap->stock[i], units);
         if (at == NULL)
             continue;
-        store_relaxed(&heap->from_stock, heap->from_stock + 1);
+        tally(heap, COUNT_FROM_STOCK);
         return at;
     }
     struct unit_group *group = new_group(heap, size);
-    return group != NULL ? take_from(group, units) : span_take(units, 1, &zero);
+    return group != NULL ? take_from(heap, group, units) : span_take(units, 1, &zero);
 }
 
 void *stock_take(struct heap *heap, unsigned units)
@@ -82,7 +89,9 @@ void stock_give(struct heap *heap, void *at, unsigned units)
         if (offset >= size || offset + units * UNIT_SIZE > size)
             continue; /* below (the distance wraps), above, or across the end: not of this group */
         group->free |= mask32(units) << (offset >> UNIT_SHIFT);
+        count_stock(heap, (int)units);
         if (group->free == mask32(group->units)) {
+            count_stock(heap, -(int)group->units);
             span_give(group->base, group->units, true);
             *group = (struct unit_group){0};
         }
@@ -103,4 +112,5 @@ void stock_trim(struct heap *heap)
         }
         *group = (struct unit_group){0};
     }
+    store_relaxed(&heap->stock_units, 0u);
 }

@@ -15,23 +15,16 @@ enum { LOOKS_MOST = 16 };
 
 #define NEVER UINT64_MAX
 
-/* Threads keep what they free in their own shards, and look there first. */
-static struct shard {
-    struct lock lock;
-    struct list by_age; /* newest first */
-    size_t bytes;
-    uint64_t oldest_ms; /* when the oldest was freed, if there is any */
-    uint64_t served;    /* requests */
-} ALIGNED(SHARD_ALIGN) shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
+struct bigcache_shard bigcache_shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
 
 static struct list bins[SHARDS][BINS];
 
 /* Bit i: shard i keeps something. */
 static uint32_t kept_in;
 
-static struct list *bin_in(const struct shard *shard, unsigned bin)
+static struct list *bin_in(const struct bigcache_shard *shard, unsigned bin)
 {
-    return &bins[shard - shards][bin];
+    return &bins[shard - bigcache_shards][bin];
 }
 
 static unsigned bin_of(size_t units)
@@ -44,11 +37,11 @@ static unsigned bin_of(size_t units)
 }
 
 /* After a change of `change` bytes. Others read both without the lock. */
-static void note(struct shard *shard, ptrdiff_t change)
+static void note(struct bigcache_shard *shard, ptrdiff_t change)
 {
     const struct list_node *last = shard->by_age.last;
     store_relaxed(&shard->oldest_ms, last != NULL ? LIST_ENTRY(last, struct large, age)->freed_ms : NEVER);
-    uint32_t bit = 1u << (shard - shards);
+    uint32_t bit = 1u << (shard - bigcache_shards);
     if (shard->bytes == 0)
         add_relaxed(&kept_in, bit);
     store_relaxed(&shard->bytes, shard->bytes + (size_t)change);
@@ -56,7 +49,7 @@ static void note(struct shard *shard, ptrdiff_t change)
         sub_relaxed(&kept_in, bit);
 }
 
-static void take_out(struct shard *shard, struct large *block)
+static void take_out(struct bigcache_shard *shard, struct large *block)
 {
     list_remove(bin_in(shard, bin_of(block->units)), &block->link);
     list_remove(&shard->by_age, &block->age);
@@ -66,7 +59,7 @@ static void take_out(struct shard *shard, struct large *block)
 bool bigcache_put(struct large *block)
 {
     size_t size = block->units << UNIT_SHIFT;
-    struct shard *shard = &shards[shard_of_thread()];
+    struct bigcache_shard *shard = &bigcache_shards[shard_of_thread()];
     if (size > policy.bigcache_bytes)
         return false;
     block->freed_ms = clock_now_ms();
@@ -89,7 +82,7 @@ static struct large *find_in(const struct list *bin, size_t least, size_t most)
     return NULL;
 }
 
-static struct large *get_from(struct shard *shard, size_t units)
+static struct large *get_from(struct bigcache_shard *shard, size_t units)
 {
     struct large *found = NULL;
     size_t most = units + units / 4;
@@ -110,25 +103,25 @@ struct large *bigcache_get(size_t units)
 {
     unsigned own = shard_of_thread();
     uint32_t kept = load_relaxed(&kept_in);
-    struct large *found = (kept >> own & 1) != 0 ? get_from(&shards[own], units) : NULL;
+    struct large *found = (kept >> own & 1) != 0 ? get_from(&bigcache_shards[own], units) : NULL;
     for (kept &= ~(1u << own); kept != 0 && found == NULL; kept &= kept - 1)
-        found = get_from(&shards[__builtin_ctz(kept)], units);
+        found = get_from(&bigcache_shards[__builtin_ctz(kept)], units);
     return found;
 }
 
 /* The shard with the block that was freed the longest ago; a moment old. NULL: nothing is kept. */
-static struct shard *oldest_shard(void)
+static struct bigcache_shard *oldest_shard(void)
 {
-    struct shard *oldest = NULL;
+    struct bigcache_shard *oldest = NULL;
     for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1) {
-        struct shard *shard = &shards[__builtin_ctz(kept)];
+        struct bigcache_shard *shard = &bigcache_shards[__builtin_ctz(kept)];
         if (oldest == NULL || load_relaxed(&shard->oldest_ms) < load_relaxed(&oldest->oldest_ms))
             oldest = shard;
     }
     return oldest;
 }
 
-static struct large *evict_from(struct shard *shard, uint64_t before_ms)
+static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms)
 {
     struct large *oldest = NULL;
     lock_take(&shard->lock);
@@ -145,7 +138,7 @@ struct large *bigcache_evict(uint64_t before_ms)
     struct large *evicted = NULL;
     if (bigcache_bytes() > policy.bigcache_bytes)
         before_ms = NEVER;
-    for (struct shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
+    for (struct bigcache_shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
         if (load_relaxed(&oldest->oldest_ms) >= before_ms)
             break;
         evicted = evict_from(oldest, before_ms);
@@ -157,31 +150,21 @@ size_t bigcache_bytes(void)
 {
     size_t bytes = 0;
     for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1)
-        bytes += load_relaxed(&shards[__builtin_ctz(kept)].bytes);
+        bytes += load_relaxed(&bigcache_shards[__builtin_ctz(kept)].bytes);
     return bytes;
-}
-
-struct bigcache_counts bigcache_counts(void)
-{
-    struct bigcache_counts counts = {0};
-    for (unsigned i = 0; i < SHARDS; i++) {
-        counts.served += load_relaxed(&shards[i].served);
-        counts.waits += load_relaxed(&shards[i].lock.waits);
-    }
-    return counts;
 }
 
 void bigcache_lock_all(void)
 {
-    shards_lock(shards, sizeof shards[0]);
+    shards_lock(bigcache_shards, sizeof bigcache_shards[0]);
 }
 
 void bigcache_unlock_all(void)
 {
-    shards_unlock(shards, sizeof shards[0]);
+    shards_unlock(bigcache_shards, sizeof bigcache_shards[0]);
 }
 
 bool bigcache_lock_is_mine(void)
 {
-    return shards_lock_is_mine(shards, sizeof shards[0]);
+    return shards_lock_is_mine(bigcache_shards, sizeof bigcache_shards[0]);
 }

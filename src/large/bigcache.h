@@ -25,13 +25,16 @@ struct large *bigcache_evict(uint64_t before_ms);
 /* Bytes of all kept blocks; a moment old. */
 size_t bigcache_bytes(void);
 
-/* Since the start: requests that a kept block has served, and how often a thread had to wait for a lock. */
-struct bigcache_counts {
-    uint64_t served;
-    uint64_t waits;
-};
+/* Threads keep what they free in their own shards, and look there first. */
+struct bigcache_shard {
+    struct lock lock;
+    struct list by_age; /* newest first */
+    size_t bytes;
+    uint64_t oldest_ms; /* when the oldest was freed, if there is any */
+    uint64_t served;    /* requests, since the start */
+} ALIGNED(SHARD_ALIGN);
 
-struct bigcache_counts bigcache_counts(void);
+extern HIDDEN struct bigcache_shard bigcache_shards[SHARDS];
 
 /* For fork: all its locks, which are neighbours in the order. */
 void bigcache_lock_all(void);

@@ -28,16 +28,12 @@ enum { MOVED_MOST = 4096 };
 /* No foreign memory begins with this by chance, nor with 0. */
 #define MOVE_MARK 0x9d5ca7e3u
 
-/* A block may be freed by a thread of another shard: only the sums mean something. */
-static struct live {
-    size_t blocks;
-    size_t bytes;
-} ALIGNED(SHARD_ALIGN) live[SHARDS];
+struct large_live large_live[SHARDS];
 static size_t moved_blocks;
 
 static void count_live(size_t blocks, size_t bytes)
 {
-    struct live *own = &live[shard_of_thread()];
+    struct large_live *own = &large_live[shard_of_thread()];
     add_relaxed(&own->blocks, blocks);
     add_relaxed(&own->bytes, bytes);
 }
@@ -324,7 +320,7 @@ void large_stats(struct large_stats *stats)
 {
     *stats = (struct large_stats){0};
     for (unsigned i = 0; i < SHARDS; i++) {
-        stats->live_blocks += load_relaxed(&live[i].blocks);
-        stats->live_bytes += load_relaxed(&live[i].bytes);
+        stats->live_blocks += load_relaxed(&large_live[i].blocks);
+        stats->live_bytes += load_relaxed(&large_live[i].bytes);
     }
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/shard.h"
 
 struct sample;
 
@@ -57,6 +58,14 @@ void large_evict_before(uint64_t before_ms);
 
 /* Gives back those that were kept for as long as policy says. `now_ms` is a time of clock_now_ms. */
 void large_evict_old(uint64_t now_ms);
+
+/* A block may be freed by a thread of another shard: only the sums mean something. */
+struct large_live {
+    size_t blocks;
+    size_t bytes; /* usable */
+} ALIGNED(SHARD_ALIGN);
+
+extern HIDDEN struct large_live large_live[SHARDS];
 
 struct large_stats {
     size_t live_blocks;

@@ -7,11 +7,11 @@
 
 size_t profile_bytes_most = 64 * MIB;
 
-static size_t own; /* bytes */
+size_t profile_own_bytes;
 
 size_t profile_bytes(void)
 {
-    return load_relaxed(&own) + depot_bytes();
+    return load_relaxed(&profile_own_bytes) + depot_bytes();
 }
 
 bool profile_is_full(void)
@@ -25,6 +25,6 @@ void *profile_alloc(size_t bytes)
         return NULL;
     void *piece = meta_alloc(bytes);
     if (piece != NULL)
-        store_relaxed(&own, own + bytes);
+        store_relaxed(&profile_own_bytes, profile_own_bytes + bytes);
     return piece;
 }

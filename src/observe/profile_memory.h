@@ -14,6 +14,9 @@ void *profile_alloc(size_t bytes);
 /* Bytes of it, those of the depot's stacks included. Any thread. */
 size_t profile_bytes(void);
 
+/* The same without the stacks, for who reads it from outside. */
+extern HIDDEN size_t profile_own_bytes;
+
 /* Is that as much as may be? */
 bool profile_is_full(void);
 

@@ -11,7 +11,7 @@
 static struct list with_room[SIZE_CLASSES];
 static struct list without_units[SIZE_CLASSES]; /* records that wait for the next slab */
 
-static struct slabs_counts live;
+struct slabs_counts slabs_live;
 
 static size_t offset_of_samples(unsigned class)
 {
@@ -67,8 +67,8 @@ static void release(struct slab *slab)
 
 static void count(ptrdiff_t blocks, uint32_t stride)
 {
-    store_relaxed(&live.blocks, live.blocks + (size_t)blocks);
-    store_relaxed(&live.bytes, live.bytes + (size_t)blocks * stride);
+    store_relaxed(&slabs_live.blocks, slabs_live.blocks + (size_t)blocks);
+    store_relaxed(&slabs_live.bytes, slabs_live.bytes + (size_t)blocks * stride);
 }
 
 static size_t index_of(const struct slab *slab, const void *p)
@@ -116,5 +116,5 @@ enum slab_verdict slabs_put(void *p, struct sample **sample)
 
 struct slabs_counts slabs_counts(void)
 {
-    return (struct slabs_counts){load_relaxed(&live.blocks), load_relaxed(&live.bytes)};
+    return (struct slabs_counts){load_relaxed(&slabs_live.blocks), load_relaxed(&slabs_live.bytes)};
 }

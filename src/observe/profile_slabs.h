@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/compiler.h"
 #include "slab/slab.h"
 
 struct sample;
@@ -30,5 +31,8 @@ struct slabs_counts {
 
 /* Any thread; a moment old. */
 struct slabs_counts slabs_counts(void);
+
+/* The same, for who reads it from outside. */
+extern HIDDEN struct slabs_counts slabs_live;
 
 #endif

@@ -16,7 +16,7 @@ bool os_set_handler_needs_no_lock(void)
 
 void os_set_handler(int number, os_handler *handler, struct sigaction *before)
 {
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     action.sa_sigaction = handler;
     (void)sigemptyset(&action.sa_mask);
     (void)set_action(number, &action, before);

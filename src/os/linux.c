@@ -33,15 +33,23 @@ enum {
     READ_WRITE = PROT_READ | PROT_WRITE,
 };
 
+uint64_t os_calls[OS_CALLS];
+
+static long counted(enum os_call call, long number, long a, long b, long c, long d, long e)
+{
+    add_relaxed(&os_calls[call], 1u);
+    return kernel(number, a, b, c, d, e);
+}
+
 static void *map(void *at, size_t bytes, int protection, int flags)
 {
-    long result = kernel(SYS_mmap, (long)at, (long)bytes, protection, flags, -1);
+    long result = counted(OS_MMAP, SYS_mmap, (long)at, (long)bytes, protection, flags, -1);
     return is_error(result) ? NULL : (void *)result;
 }
 
 static void advise(void *at, size_t bytes, int advice)
 {
-    (void)kernel(SYS_madvise, (long)at, (long)bytes, advice, 0, 0);
+    (void)counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, advice, 0, 0);
 }
 
 /* Huge pages are chosen for a superslab by its use, never handed out by the kernel's own guess: a first
@@ -82,12 +90,12 @@ void *os_reserve(void *hint, size_t bytes)
 
 bool os_commit(void *at, size_t bytes)
 {
-    return !is_error(kernel(SYS_mprotect, (long)at, (long)bytes, READ_WRITE, 0, 0));
+    return !is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, READ_WRITE, 0, 0));
 }
 
 bool os_purge(void *at, size_t bytes)
 {
-    return !is_error(kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
+    return !is_error(counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
 }
 
 size_t os_resident(const void *at, size_t bytes)
@@ -108,9 +116,9 @@ size_t os_resident(const void *at, size_t bytes)
 
 bool os_close(void *at, size_t bytes)
 {
-    if (is_error(kernel(SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0)))
+    if (is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0)))
         return false;
-    (void)kernel(SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0);
+    (void)counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0);
     return true;
 }
 
@@ -139,7 +147,7 @@ bool os_can_move(void *from, size_t bytes)
     /* Grown in place by a page, one mapping is told ENOMEM, because something follows, and a part of several EFAULT.
      * At the end of what is reserved the kernel may grant it: that page is given back. */
     size_t page = os_page_size();
-    long result = kernel(SYS_mremap, (long)from, (long)bytes, (long)(bytes + page), 0, 0);
+    long result = counted(OS_MREMAP, SYS_mremap, (long)from, (long)bytes, (long)(bytes + page), 0, 0);
     if (!is_error(result))
         os_release((char *)from + bytes, page);
     return result != -EFAULT;
@@ -147,7 +155,7 @@ bool os_can_move(void *from, size_t bytes)
 
 bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
 {
-    return !is_error(kernel(SYS_mremap, (long)from, (long)old_bytes, (long)new_bytes,
+    return !is_error(counted(OS_MREMAP, SYS_mremap, (long)from, (long)old_bytes, (long)new_bytes,
                             MREMAP_MAYMOVE | MREMAP_FIXED, (long)to));
 }
 
@@ -182,18 +190,18 @@ bool os_set_bit(uintptr_t *at, uint32_t low, unsigned bit)
 
 void os_release(void *at, size_t bytes)
 {
-    (void)kernel(SYS_munmap, (long)at, (long)bytes, 0, 0, 0);
+    (void)counted(OS_MUNMAP, SYS_munmap, (long)at, (long)bytes, 0, 0, 0);
 }
 
 bool os_barrier(void)
 {
     static int registered;
     if (!load_relaxed(&registered)) {
-        if (is_error(kernel(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0)))
+        if (is_error(counted(OS_MEMBARRIER, SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0)))
             return false;
         store_relaxed(&registered, 1);
     }
-    return !is_error(kernel(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0));
+    return !is_error(counted(OS_MEMBARRIER, SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0));
 }
 
 uint64_t os_random(void)

@@ -14,6 +14,12 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "base/compiler.h"
+
+/* How often the kernel was asked to do what costs time. Any thread. */
+enum os_call { OS_MMAP, OS_MUNMAP, OS_MREMAP, OS_MPROTECT, OS_MADVISE, OS_MEMBARRIER, OS_CALLS };
+
+extern HIDDEN uint64_t os_calls[OS_CALLS];
 
 /* Bytes in a page; 4 to 64 KiB. */
 size_t os_page_size(void);

@@ -25,7 +25,7 @@ enum { NOTICE_MS = 100 }; /* between two calls of the listener */
 
 bool limit_pressed;
 
-static size_t charged;    /* bytes of units */
+size_t limit_bytes;       /* of units */
 static size_t moving;     /* of these, in runs whose pages are on their way to another */
 static size_t ever;       /* charged in sum since the start */
 static size_t relief_due; /* value of `ever` from which the soft limit is looked at again */
@@ -61,22 +61,22 @@ bool limit_allows(size_t bytes)
 void limit_charge(size_t bytes)
 {
     size_t soft = soft_limit();
-    if (held_with(charged) <= soft)
+    if (held_with(limit_bytes) <= soft)
         told = false;
-    charged += bytes;
+    limit_bytes += bytes;
     ever += bytes;
-    if (UNLIKELY(held_with(charged) > soft) && ever >= relief_due)
+    if (UNLIKELY(held_with(limit_bytes) > soft) && ever >= relief_due)
         store_relaxed(&limit_pressed, true);
 }
 
 void limit_discharge(size_t bytes)
 {
-    charged -= bytes;
+    limit_bytes -= bytes;
 }
 
 size_t limit_charged(void)
 {
-    return charged;
+    return limit_bytes;
 }
 
 /* The next charge is looked at. */
@@ -98,7 +98,7 @@ void limit_set(size_t soft, size_t hard)
 size_t limit_held(void)
 {
     lock_take(&span_lock);
-    size_t held = held_with(charged);
+    size_t held = held_with(limit_bytes);
     lock_drop(&span_lock);
     return held;
 }
@@ -145,7 +145,7 @@ void limit_learn(size_t group_limit)
 bool limit_begin_relief(void)
 {
     lock_take(&span_lock);
-    bool passed = policy.soft_limit != 0 && held_with(charged) > soft_limit() && ever >= relief_due;
+    bool passed = policy.soft_limit != 0 && held_with(limit_bytes) > soft_limit() && ever >= relief_due;
     if (passed)
         relief_due = ever + max_size(soft_limit() / RELIEF_SHARE, RELIEF_LEAST);
     store_relaxed(&limit_pressed, false);
@@ -165,7 +165,7 @@ bool limit_begin_notice(struct limit_notice *notice)
 {
     uint64_t now = clock_now_ms();
     lock_take(&span_lock);
-    size_t held = held_with(charged);
+    size_t held = held_with(limit_bytes);
     size_t soft = soft_limit();
     bool due = listener.callback != NULL && held > soft && !told && load_acquire(&telling) == 0
                && (told_ms == 0 || now - told_ms >= NOTICE_MS);

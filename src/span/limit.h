@@ -24,6 +24,9 @@ void limit_charge(size_t bytes);
 void limit_discharge(size_t bytes);
 size_t limit_charged(void);
 
+/* The same, for who reads it from outside. */
+extern HIDDEN size_t limit_bytes;
+
 /* In the child of a fork: what other threads were about is over. */
 void limit_after_fork(void);
 

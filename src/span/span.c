@@ -11,7 +11,7 @@
 
 struct lock span_lock = LOCK_INITIALIZER(LOCK_SPAN);
 
-static struct span_stats totals; /* but for dirty_bytes and waits */
+struct span_stats span_totals;
 
 /* Bytes of a free run that do not count yet (limit.h): units that were written before do. */
 static size_t new_bytes(const struct superslab *s, unsigned first, size_t units)
@@ -26,7 +26,7 @@ static bool charge(const struct superslab *s, size_t bytes, bool new)
     if (!limit_allows(limit_charged() + bytes))
         return false;
     limit_charge(bytes);
-    totals.served[new ? SPAN_NEW : bytes == 0 ? SPAN_WARM : s->used != 0 ? SPAN_PARTLY : SPAN_EMPTY]++;
+    span_totals.served[new ? SPAN_NEW : bytes == 0 ? SPAN_WARM : s->used != 0 ? SPAN_PARTLY : SPAN_EMPTY]++;
     return true;
 }
 
@@ -38,7 +38,7 @@ static void *use_run(struct superslab *s, unsigned first, size_t units, bool *ze
     purge_note_taken(s, mask);
     superslab_set_used(s, s->used | mask);
     *zero = *zero && (s->dirty & mask) == 0;
-    totals.used_bytes += units << UNIT_SHIFT;
+    span_totals.used_bytes += units << UNIT_SHIFT;
     return superslab_base(superslab_index(s)) + ((size_t)first << UNIT_SHIFT);
 }
 
@@ -54,7 +54,7 @@ static bool commit_run(size_t index, size_t count, bool *new)
         if (stretch > 0 && !superslab_commit(index, stretch))
             return false;
         *new |= stretch > 0;
-        totals.committed_bytes += stretch << SUPERSLAB_SHIFT;
+        span_totals.committed_bytes += stretch << SUPERSLAB_SHIFT;
         index += stretch + 1;
     }
     return true;
@@ -67,7 +67,7 @@ static bool reserve_more(size_t superslabs)
     if (superslabs > SIZE_MAX >> (SUPERSLAB_SHIFT + 1) || !arena_grow(superslabs << SUPERSLAB_SHIFT, &at, &got))
         return false;
     superslab_add(arena_unit(at) / SUPERSLAB_UNITS, got >> SUPERSLAB_SHIFT);
-    totals.reserved_bytes += got;
+    span_totals.reserved_bytes += got;
     return true;
 }
 
@@ -130,7 +130,7 @@ void *span_take(size_t units, size_t align, bool *zero)
     *zero = true;
     lock_take(&span_lock);
     void *at = NULL;
-    if (limit_allows(totals.used_bytes + (units << UNIT_SHIFT))) /* else the range need not grow for it */
+    if (limit_allows(span_totals.used_bytes + (units << UNIT_SHIFT))) /* else the range need not grow for it */
         at = units <= SUPERSLAB_UNITS && align <= SUPERSLAB_UNITS
                  ? take_short((unsigned)units, (unsigned)align, zero)
                  : take_long(units, align, zero);
@@ -152,7 +152,7 @@ void span_give(void *at, size_t units, bool dirty)
     uint64_t now = clock_now_ms();
     char *p = at;
     lock_take(&span_lock);
-    totals.used_bytes -= units << UNIT_SHIFT;
+    span_totals.used_bytes -= units << UNIT_SHIFT;
     while (units > 0) {
         unsigned first;
         size_t here;
@@ -194,8 +194,8 @@ bool span_extend(void *end, size_t units, bool *zero)
 void span_abandon(size_t units)
 {
     lock_take(&span_lock);
-    totals.used_bytes -= units << UNIT_SHIFT;
-    totals.committed_bytes -= units << UNIT_SHIFT;
+    span_totals.used_bytes -= units << UNIT_SHIFT;
+    span_totals.committed_bytes -= units << UNIT_SHIFT;
     limit_discharge(units << UNIT_SHIFT);
     lock_drop(&span_lock);
 }
@@ -203,7 +203,7 @@ void span_abandon(size_t units)
 void span_stats(struct span_stats *stats)
 {
     lock_take(&span_lock);
-    *stats = totals;
+    *stats = span_totals;
     stats->dirty_bytes = span_dirty_bytes();
     stats->waits = span_lock.waits;
     lock_drop(&span_lock);

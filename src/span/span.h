@@ -55,11 +55,15 @@ struct span_stats {
     size_t committed_bytes; /* of it, usable */
     size_t used_bytes;      /* of it, in runs */
     size_t dirty_bytes;     /* of free units that may hold pages */
+    uint64_t purged_bytes;  /* given back, in sum */
     uint64_t served[SPAN_STAGES];
     uint64_t waits;         /* for the span lock */
 };
 
 void span_stats(struct span_stats *stats);
+
+/* The same but for dirty_bytes and waits, which stay 0. */
+extern HIDDEN struct span_stats span_totals;
 
 /* Bytes of the range that are in memory: the kernel is asked, for each superslab. */
 size_t span_resident_bytes(void);

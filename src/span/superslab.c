@@ -12,9 +12,8 @@ static bits128 rooms; /* bit i: by_room[i] is not empty */
 
 /* Superslabs are looked for from here: all below are known not to be wholly free. */
 static size_t search_from;
-static size_t superslab_end; /* one past the last reserved one */
-
-static size_t dirty_units; /* free ones */
+size_t superslab_end;
+size_t superslab_dirty;
 
 static void unlink_superslab(struct superslab *s, unsigned room)
 {
@@ -31,7 +30,7 @@ static void link_superslab(struct superslab *s, unsigned room)
 
 static void count_dirty(bits128 before, bits128 after)
 {
-    store_relaxed(&dirty_units, dirty_units + count_ones128(after & ~before) - count_ones128(before & ~after));
+    store_relaxed(&superslab_dirty, superslab_dirty + count_ones128(after & ~before) - count_ones128(before & ~after));
 }
 
 void superslab_set_dirty(struct superslab *s, bits128 dirty)
@@ -42,7 +41,7 @@ void superslab_set_dirty(struct superslab *s, bits128 dirty)
 
 size_t superslab_dirty_units(void)
 {
-    return load_relaxed(&dirty_units);
+    return load_relaxed(&superslab_dirty);
 }
 
 void superslab_set_used(struct superslab *s, bits128 used)

@@ -57,6 +57,10 @@ ALWAYS_INLINE bits128 superslab_run_mask(unsigned first, size_t units)
 /* One past the last index there is. */
 size_t superslab_count(void);
 
+/* The same, and free units that may hold pages, for who reads them from outside. */
+extern HIDDEN size_t superslab_end;
+extern HIDDEN size_t superslab_dirty;
+
 /* Changes which units are used, keeping the index in step. */
 void superslab_set_used(struct superslab *s, bits128 used);
 

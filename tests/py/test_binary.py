@@ -16,6 +16,9 @@ LIBC_NAMES = {
 }  # fmt: skip
 
 
+# What tools outside look for: an object.
+CONTROL = {"hak_control"}
+
 # Probes for tracers, and how many values each has.
 PROBES = {
     ("otel_memory", "alloc"): 3, ("otel_memory", "free"): 1,
@@ -41,7 +44,7 @@ def api_names() -> set[str]:
 
 
 def public_names() -> set[str]:
-    return LIBC_NAMES | operator_names() | api_names()
+    return LIBC_NAMES | operator_names() | api_names() | CONTROL
 
 
 def defined_names(*nm_arguments: str) -> set[str]:

@@ -67,6 +67,13 @@ class Program(unittest.TestCase):
         done = run(*HAKMEM, "run", "--mode", "fast", "--", "printenv", "HAKMEM_MODE")
         self.assertEqual((done.stdout, done.stderr), ("fast\n", ""))
 
+    def test_sees_what_is_asked_of_it(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            words = ("run", "--stats", "file.json", "--live", "--", "env")
+            done = run(*HAKMEM, *words, environment=BARE_ENVIRONMENT, cwd=Path(directory))
+            self.assertIn(f"HAKMEM_STATS={Path(directory).resolve()}/file.json\n", done.stdout)
+        self.assertIn(f"HAKMEM_LIVE=/dev/shm/hakmem-{os.geteuid()}\n", done.stdout)
+
     def test_may_be_a_script_for_the_shell(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             script = Path(directory, "script")
@@ -113,6 +120,10 @@ class Refusal(unittest.TestCase):
     def test_unknown_mode(self) -> None:
         self.assert_refused(["run", "--mode", "quick", "true"], 2, "quick", "minimal", "fast", "balanced")
 
+    def test_statistics_that_cannot_be_written(self) -> None:
+        self.assert_refused(["run", "--stats", "/no/such/file", "true"], 2, "/no/such/file", "no directory /no/such")
+        self.assert_refused(["run", "--stats", "/tmp", "true"], 2, "/tmp", "a directory")
+
     def test_no_program(self) -> None:
         self.assert_refused(["run", "--"], 2, "no program given")
 
@@ -130,7 +141,7 @@ class Information(unittest.TestCase):
     def test_help(self) -> None:
         done = run(*HAKMEM, "--help")
         self.assertEqual(done.returncode, 0)
-        for command in ("run", "test", "info", "bench", "soak", "fuzz", "symbolize"):
+        for command in ("run", "test", "info", "bench", "stat", "top", "doctor", "soak", "fuzz", "symbolize"):
             self.assertRegex(done.stdout, rf"(?m)^    {command}( |$)")
 
     def test_info(self) -> None:

@@ -12,7 +12,7 @@ from support import LIBRARY, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 
-from hakmem_cli import lab  # noqa: E402
+from hakmem_cli import venv  # noqa: E402
 
 SLOWED = """
 import sys
@@ -24,8 +24,8 @@ print(trees.ablation("speed", Path(sys.argv[1])).library)
 
 def in_lab(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(lab.python()), "-B", *words],
-        env=lab.environment(),
+        [str(venv.LAB.python()), "-B", *words],
+        env=venv.LAB.variables(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

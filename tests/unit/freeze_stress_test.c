@@ -83,7 +83,7 @@ static void check_nothing_is_lost(void)
 {
     for (int i = 0; i < 4; i++)
         hak_malloc_trim(0);
-    struct memory_stats stats;
+    struct hak_stats stats;
     stats_read(&stats);
     CHECK(stats.small_blocks == 0);
     CHECK(stats.cached_bytes == 0);

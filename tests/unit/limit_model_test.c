@@ -62,7 +62,7 @@ static void run(void)
         refused += loads[i].refused;
     CHECK((refused > 0) == (hard != 0));
     hak_malloc_trim(0);
-    struct memory_stats stats;
+    struct hak_stats stats;
     stats_read(&stats);
     CHECK(stats.large_blocks == 0);
     CHECK(stats.held_bytes == limit_held());

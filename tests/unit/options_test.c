@@ -1,10 +1,12 @@
 /* config/options.h: what the environment sets, and the exact warnings. */
 #include "unit.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config/options.h"
+#include "config/paths.h"
 #include "config/policy.h"
 #include "fake_os.h"
 #include "policies.h"
@@ -165,9 +167,9 @@ static void bad_traces_are_refused(void)
 {
     static const char *const values[] = {"", "1", "ptr", "ptr:", "ptr:0x", "ptr:123", "ptr:0x12g", "ptr:0xA", "ptr:heap+", "ptr:heap+12",
                                          "ptr:0x11112222333344445", "class:", "class:0", "class:32769", "class:x", "class:8,",
-                                         "class:8,file", "route"};
+                                         "class:8,file", "routes", "route:", "route:0", "route:1000001", "route:1K"};
     check_refused("HAKMEM_TRACE", values, sizeof values / sizeof values[0],
-                  "ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path; using none");
+                  "route, route:N (1 to 1000000), ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path; using none");
 }
 
 static void bad_reports_are_refused(void)
@@ -175,6 +177,29 @@ static void bad_reports_are_refused(void)
     static const char *const values[] = {"", "report", "./report", "stderr"};
     check_refused("HAKMEM_REPORT", values, sizeof values / sizeof values[0],
                   "an absolute path, for the reports of checks, guards and crashes; using stderr");
+}
+
+static void statistics_are_written_when_asked(void)
+{
+    load("HAKMEM_STATS=exit", "HAKMEM_LIVE=/run/x");
+    CHECK(policy.stats == STATS_AT_EXIT && strcmp(path_of(PATH_LIVE), "/run/x") == 0);
+    load("HAKMEM_STATS=USR2", NULL);
+    CHECK(policy.stats == STATS_BY_SIGNAL && policy.stats_signal == SIGUSR2);
+    load("HAKMEM_STATS=SIGHUP", NULL);
+    CHECK(policy.stats == STATS_BY_SIGNAL && policy.stats_signal == SIGHUP);
+    load("HAKMEM_STATS=/tmp/series", NULL);
+    CHECK(policy.stats == STATS_SERIES && strcmp(path_of(PATH_STATS), "/tmp/series") == 0);
+    policy.stats = STATS_NEVER;
+}
+
+static void bad_statistics_are_refused(void)
+{
+    static const char *const values[] = {"", "1", "stats.json", "Exit", "SIG", "KILL", "SEGV", "SIGUSR3"};
+    static const char *const places[] = {"", "1", "run"};
+    check_refused("HAKMEM_STATS", values, sizeof values / sizeof values[0],
+                  "exit, a signal (HUP, USR1, USR2, WINCH, or with SIG before it), or an absolute path; using none");
+    check_refused("HAKMEM_LIVE", places, sizeof places / sizeof places[0],
+                  "an absolute path of a directory, for a page that tools may read; using none");
 }
 
 static void load_unknown(uintptr_t unused)
@@ -252,8 +277,8 @@ static void bad_profiles_get_one_line(void)
 static void unknown_names_get_one_line(void)
 {
     CHECK_SAYS(load_unknown, 0,
-               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_REPORT\n"
-               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_REPORT\n");
+               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n"
+               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n");
 }
 
 static void secure_processes_ignore_all(void)
@@ -288,6 +313,8 @@ int main(void)
         UNIT_TEST(checks_are_a_list),
         UNIT_TEST(bad_checks_are_refused),
         UNIT_TEST(bad_reports_are_refused),
+        UNIT_TEST(statistics_are_written_when_asked),
+        UNIT_TEST(bad_statistics_are_refused),
         UNIT_TEST(traces_name_what_is_traced),
         UNIT_TEST(bad_traces_are_refused),
     };

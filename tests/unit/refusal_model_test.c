@@ -71,7 +71,7 @@ static void scenario(uintptr_t chosen)
     plan = (const struct plan *)chosen;
     load_play(loads, play);
     hak_malloc_trim(0);
-    struct memory_stats stats;
+    struct hak_stats stats;
     stats_read(&stats);
     CHECK(stats.large_blocks == 0);
     for (size_t i = 0; i < LOAD_THREADS; i++) {

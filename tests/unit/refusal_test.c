@@ -191,7 +191,7 @@ static void check_nothing_is_lost(void)
     hak_malloc_trim(0);
     clean_orphan();
     hak_malloc_trim(0);
-    struct memory_stats stats;
+    struct hak_stats stats;
     stats_read(&stats);
     CHECK(stats.small_blocks == 0);
     CHECK(stats.large_blocks == 0);

@@ -64,7 +64,7 @@ static void hard_limit_uses_what_is_cached(void)
     hak_free(hak_malloc(700 * KIB));
     CHECK(hak_set_limit(0, limit_held()) == 0);
     struct node *list = nodes_take(NULL, 17000, 4 * MIB);
-    struct memory_stats stats;
+    struct hak_stats stats;
     list = nodes_exhaust(list, 17000);
     stats_read(&stats);
     CHECK(stats.bigcache_bytes == 0);

@@ -38,7 +38,7 @@ static size_t rss_of_range(void)
 
 static void check_agrees(void)
 {
-    struct memory_stats stats;
+    struct hak_stats stats;
     size_t rss = rss_of_range();
     size_t resident = stats_resident_bytes();
     stats_read(&stats);

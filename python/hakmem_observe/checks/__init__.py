@@ -1,0 +1,1 @@
+"""What `hakmem doctor` looks at."""

@@ -1,0 +1,72 @@
+"""Variables that concern the library. What is legal it says itself: a program that does nothing is run with each."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hakmem_observe.checks.finding import Finding, ok, problem, warning
+
+_PREFIX = "HAKMEM_"
+_WARNING = "hakmem: warning: "
+# Files in values: another file is tried in their place, so that nothing is written there.
+_FILE = re.compile(r"(^|,)/[^,]*")
+
+
+def _complaint(library: Path, entry: tuple[str, str]) -> str:
+    """The library's warning of this variable; empty if there is none."""
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            done = subprocess.run(
+                ["/bin/true"],
+                env={"LD_PRELOAD": str(library), entry[0]: _FILE.sub(rf"\1{directory}/file", entry[1])},
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=20,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired, ValueError):
+            return ""
+    lines = [line for line in done.stderr.splitlines() if line.startswith(_WARNING)]
+    return lines[0].removeprefix(_WARNING) if lines else ""
+
+
+def _check_preload(value: str) -> Iterator[Finding]:
+    files = [word for word in value.replace(":", " ").split() if word]
+    for i, file in enumerate(files):
+        if Path(file).name.startswith("libhakmem"):
+            if not Path(file).is_file():
+                yield problem(f"LD_PRELOAD names {file}, which is not there", "name the library's absolute path")
+            elif i > 0:
+                advice = "put the library first, if one of the others has malloc too"
+                yield warning(f"LD_PRELOAD names the library after {', '.join(files[:i])}", advice)
+            else:
+                yield ok("LD_PRELOAD names the library here")
+            return
+    if files:
+        yield ok(f"LD_PRELOAD is in use here ({', '.join(files)}); `hakmem run` puts the library before that")
+
+
+def check(variables: Mapping[str, str], library: Path) -> Iterator[Finding]:
+    yield from _check_preload(variables.get("LD_PRELOAD", ""))
+    if variables.get("HAKMEM_DISABLE") == "1":
+        yield warning("HAKMEM_DISABLE=1: `hakmem run` starts programs without the library", "unset HAKMEM_DISABLE")
+    fine = []
+    for name, value in sorted(variables.items()):
+        if not name.startswith(_PREFIX) or (name, value) == ("HAKMEM_DISABLE", "1"):
+            continue
+        complaint = _complaint(library, (name, value))
+        if complaint:
+            yield warning(complaint, f"correct or unset {name}")
+        else:
+            fine.append(f"{name}={value}")
+    if fine:
+        yield ok(f"set here: {', '.join(fine)}")
+    elif not any(name.startswith(_PREFIX) for name in variables):
+        yield ok("no HAKMEM_ variable is set")

@@ -1,0 +1,184 @@
+"""`struct hak_control` and what it leads to, byte by byte as the library lays them out (src/heap/control.h). Numbers
+that cannot be are refused here, so that nobody else needs to look at them again."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MAGIC = b"hakmem\0\0"
+VERSION = 1
+
+# Where the words of a request are; the live page has them at the same place.
+REQUEST = 16
+ARGUMENT = 32
+PATH = 40
+PATH_BYTES = 512
+HEAD_BYTES = 552
+
+_LAYOUT = 568
+_LAYOUT_BYTES = 176
+CONTROL_BYTES = _LAYOUT + _LAYOUT_BYTES
+
+WORD = 1 << 64  # sums are modulo this, as the library's own
+
+MOST_HEAPS = 65536
+MOST_CLASSES = 64
+MOST_METRICS = 512
+MOST_SUPERSLABS = 1 << 20
+_MOST_WORDS = 4096  # of a metric
+_MOST_STRIDE = 1 << 20
+_MOST_HEAP_BYTES = 1 << 22
+_MOST_COUNT_BYTES = 1 << 16
+
+METRIC_BYTES = 48
+_METRIC = struct.Struct("<QQQQIIBBBBI")
+
+# Scopes: an address; an offset in each heap, and a word for each class there; the same within each heap's counts.
+PROCESS, HEAP, CLASS, COUNT, COUNT_CLASS = range(5)
+GROUPS = ("memory", "counters", "os", "profile", "locks")
+
+
+class Head(NamedTuple):
+    version: int
+    size: int
+    request: int
+    served: int
+    result: int
+
+
+_HEAD = struct.Struct("<IIIIi")
+
+
+def read_head(data: bytes) -> Head:
+    return Head(*_HEAD.unpack_from(data, len(MAGIC)))
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    about: str
+    at: int
+    scale: int
+    stride: int
+    count: int
+    is_counter: bool
+    scope: int
+    width: int
+    group: str
+
+    @property
+    def is_of_class(self) -> bool:
+        return self.scope in (CLASS, COUNT_CLASS)
+
+    @property
+    def end(self) -> int:
+        """Of its words, from `at`'s base."""
+        return self.at + (self.count - 1) * self.stride + self.width
+
+
+class RawMetric(NamedTuple):
+    name: int
+    about: int
+    at: int
+    scale: int
+    stride: int
+    words: int
+    kind: int
+    scope: int
+    width: int
+    group: int
+    pad: int
+
+
+def read_metric(data: bytes, offset: int) -> RawMetric:
+    return RawMetric(*_METRIC.unpack_from(data, offset))
+
+
+def make_metric(raw: RawMetric, name: str, about: str, heap_bytes: int) -> Metric | None:
+    """None if it cannot be, or is of a kind that a later version knows."""
+    known = raw.scope <= COUNT_CLASS and raw.group < len(GROUPS) and raw.width in (4, 8)
+    if not known or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,63}", name):
+        return None
+    if not 1 <= raw.words <= _MOST_WORDS or raw.stride > _MOST_STRIDE or not 1 <= raw.scale <= 1 << 32:
+        return None
+    metric = Metric(
+        name, about, raw.at, raw.scale, raw.stride, raw.words, raw.kind == 1, raw.scope, raw.width, GROUPS[raw.group]
+    )
+    most = {HEAP: heap_bytes, CLASS: heap_bytes, COUNT: _MOST_COUNT_BYTES, COUNT_CLASS: _MOST_COUNT_BYTES}
+    return metric if metric.scope == PROCESS or metric.end <= most[metric.scope] else None
+
+
+class Layout(NamedTuple):
+    heaps: int
+    classes: int
+    class_stride: int
+    class_count: int
+    unit_bytes: int
+    heap_bytes: int
+    next: int
+    number: int
+    tls: int
+    thread: int
+    budget: int
+    twin_budget: int
+    granted: int
+    bins: int
+    bin_stride: int
+    shelves: int
+    shelf_stride: int
+    slots: int
+    capacity: int
+    blocks_out: int
+    counts: int
+    unused: int
+    superslabs: int
+    superslab_count: int
+    arena_base: int
+    tags: int
+    spans: int
+    superslab_bytes: int
+    units_per_superslab: int
+    used: int
+    dirty: int
+    committed: int
+    tag_kinds: int
+    slab_blocks: int
+    slab_free: int
+    slab_class: int
+
+
+_LAYOUT_STRUCT = struct.Struct("<QQ20I5Q9I4x")  # the fields of Layout in order
+
+
+def _is_sound(layout: Layout) -> bool:
+    last = layout.class_count - 1
+    words = (layout.next, layout.counts, layout.tls, layout.budget, layout.twin_budget, layout.granted)
+    shelf_end = max(layout.slots + 8, layout.capacity + 4, layout.blocks_out + 4)
+    return (
+        1 <= layout.class_count <= MOST_CLASSES
+        and 4 <= layout.class_stride <= _MOST_STRIDE
+        and 8 <= layout.heap_bytes <= _MOST_HEAP_BYTES
+        and max(words) + 8 <= layout.heap_bytes
+        and max(layout.number, layout.thread) + 4 <= layout.heap_bytes
+        and layout.bins + last * layout.bin_stride + 8 <= layout.heap_bytes
+        and layout.shelves + last * layout.shelf_stride + shelf_end <= layout.heap_bytes
+        and 4096 <= layout.unit_bytes <= 1 << 24
+        and layout.units_per_superslab in (64, 128)
+        and max(layout.used + 16, layout.dirty + 16, layout.committed + 1) <= layout.superslab_bytes <= 4096
+        and max(layout.slab_blocks + 4, layout.slab_free + 4, layout.slab_class + 1) <= 4096
+    )
+
+
+def read_layout(control: bytes) -> Layout | None:
+    """None if it cannot be."""
+    layout = Layout(*_LAYOUT_STRUCT.unpack_from(control, _LAYOUT))
+    return layout if _is_sound(layout) else None
+
+
+def read_table(control: bytes) -> tuple[int, int, int]:
+    """Address of the table of metrics, how many, bytes of each."""
+    address, count, size = struct.unpack_from("<QII", control, 552)
+    return address, min(count, MOST_METRICS), size

@@ -1,0 +1,99 @@
+"""The page that `run --live` shares: the second way to a process whose memory may not be read."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import stat
+import struct
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from hakmem_cli.say import CannotError
+from hakmem_observe import procfs
+from hakmem_observe.errors import AbsentError, TornError
+from hakmem_observe.snapshot import Snapshot, from_json
+
+MAGIC = b"hakmemL\0"
+VERSION = 1
+
+_TEXT = 1024
+_SEQUENCE = 552
+_HEAD = struct.Struct("<QIIQQ")  # sequence, length, pid, start time, unix_ms of the text
+_MOST_BYTES = 64 << 20
+_TRIES = 100
+
+
+def places(pid: int, uid: int) -> list[Path]:
+    named, runtime = os.environ.get("HAKMEM_LIVE"), os.environ.get("XDG_RUNTIME_DIR")
+    found = [Path(named) / str(pid)] if named else []
+    found += [Path(runtime) / "hakmem" / str(pid)] if runtime else []
+    for path in (Path(f"/run/user/{uid}/hakmem/{pid}"), Path(f"/dev/shm/hakmem-{uid}/{pid}")):
+        if path not in found:
+            found.append(path)
+    return found
+
+
+def _open(path: Path, uid: int) -> mmap.mmap | None:
+    """None if it is no page of this user's. Nobody else may choose what is mapped here."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        told = os.fstat(descriptor)
+        if not stat.S_ISREG(told.st_mode) or told.st_uid != uid or not _TEXT < told.st_size <= _MOST_BYTES:
+            return None
+        return mmap.mmap(descriptor, told.st_size)
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
+
+
+class LivePage:
+    """Raises AbsentError if the process shares none, or has left one of an earlier process of its number."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        uid, _ = procfs.owner(pid)
+        stale = None
+        for path in places(pid, uid):
+            page = _open(path, uid)
+            if page is None or page[: len(MAGIC)] != MAGIC:
+                continue
+            version = struct.unpack_from("<I", page, 8)[0]
+            if version != VERSION:
+                raise AbsentError(f"{path}: another version of hakmem's live page ({version}); legal here is {VERSION}")
+            _, _, owner, started, _ = _HEAD.unpack_from(page, _SEQUENCE)
+            if owner == pid and started == procfs.start_time(pid):
+                self._page = page
+                return
+            stale = path
+        if stale is not None:
+            raise AbsentError(f"{stale}: stale, of an earlier process {pid}; it may be removed")
+        raise AbsentError(f"process {pid}: shares no live page; start it with `hakmem run --live`")
+
+    def read(self, offset: int, size: int) -> bytes | None:
+        return self._page[offset : offset + size]
+
+    def write(self, offset: int, data: bytes) -> bool:
+        self._page[offset : offset + len(data)] = data
+        return True
+
+    def snapshot(self) -> Snapshot:
+        procfs.start_time(self.pid)
+        for _ in range(_TRIES):
+            before, length, _, _, _ = _HEAD.unpack_from(self._page, _SEQUENCE)
+            text = self._page[_TEXT : _TEXT + length] if length <= len(self._page) - _TEXT else b""
+            after = _HEAD.unpack_from(self._page, _SEQUENCE)[0]
+            if before == after and before % 2 == 0 and text:
+                try:
+                    taken = from_json(json.loads(text), f"process {self.pid}: its live page")
+                    return replace(taken, pid=self.pid, uptime_ms=procfs.age_ms(self.pid))
+                except (ValueError, RecursionError) as error:
+                    raise TornError(self.pid, "its live page is no JSON") from error
+            time.sleep(0.001)
+        raise CannotError(f"process {self.pid}: its live page is never at rest")

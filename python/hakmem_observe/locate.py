@@ -1,0 +1,134 @@
+"""Where a process has its `hak_control`: by the symbol of the library that it maps, or of the program itself if it is
+linked with the archive."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from hakmem_observe import procfs
+from hakmem_observe.errors import AbsentError, DeniedError
+from hakmem_observe.layout import MAGIC
+from hakmem_observe.memory import Memory
+from hakmem_observe.procfs import Mapping
+
+SYMBOL = "hak_control"
+
+_MOST_DATA = 16 << 20
+
+
+def is_library(mapping: Mapping) -> bool:
+    return mapping.name.startswith("libhakmem") and ".so" in mapping.name
+
+
+def files(mappings: list[Mapping]) -> dict[tuple[int, str], list[Mapping]]:
+    """What is mapped of each file, by its inode and path."""
+    found: dict[tuple[int, str], list[Mapping]] = {}
+    for mapping in mappings:
+        if mapping.inode != 0 and mapping.path.startswith("/"):
+            found.setdefault((mapping.inode, mapping.path), []).append(mapping)
+    return found
+
+
+def paths(pid: int, mapping: Mapping) -> Iterator[Path]:
+    """Ways to the file that is mapped there, best first: the kernel's own link (root only), then the name in the
+    process's view of the file system."""
+    yield Path(f"/proc/{pid}/map_files/{mapping.start:x}-{mapping.end:x}")
+    if not mapping.deleted:
+        yield Path(f"/proc/{pid}/root{mapping.path}")
+
+
+def value_of(path: Path, name: str) -> tuple[int, list[tuple[int, int, int]]] | None:
+    """The symbol's value, and of each loaded segment offset in the file, bytes there and address. None: no symbol."""
+    try:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            loads = [(s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in elf.iter_segments("PT_LOAD")]
+            for section in (".dynsym", ".symtab"):
+                table: Any = elf.get_section_by_name(section)
+                symbols = table.get_symbol_by_name(name) if table is not None else None
+                for symbol in symbols or []:
+                    if symbol["st_shndx"] != "SHN_UNDEF":
+                        return symbol["st_value"], loads
+    except (OSError, ELFError, ValueError, KeyError, AttributeError, TypeError, UnicodeDecodeError, OverflowError):
+        return None
+    return None
+
+
+def _bias(mapped: list[Mapping], loads: list[tuple[int, int, int]]) -> int | None:
+    """What the loader added to the file's addresses."""
+    for mapping in mapped:
+        for offset, size, address in loads:
+            if offset - offset % 4096 <= mapping.offset < offset + max(size, 1):
+                return mapping.start - (address + mapping.offset - offset)
+    return None
+
+
+def _by_symbol(pid: int, mapped: list[Mapping], more: list[Path]) -> int | None:
+    for path in (*more, *paths(pid, mapped[0])):
+        if not more and not os.path.exists(path):
+            continue
+        found = value_of(path, SYMBOL)
+        bias = _bias(mapped, found[1]) if found is not None else None
+        if found is not None and bias is not None:
+            return found[0] + bias
+    return None
+
+
+def _by_magic(memory: Memory, mapped: list[Mapping]) -> int | None:
+    """For a file that is gone: its data are still there."""
+    for mapping in mapped:
+        size = mapping.end - mapping.start
+        data = memory.read(mapping.start, size) if mapping.permissions.startswith("rw") and size <= _MOST_DATA else None
+        at = (data or b"").find(MAGIC)
+        while at != -1:
+            if at % 8 == 0:
+                return mapping.start + at
+            at = (data or b"").find(MAGIC, at + 1)
+    return None
+
+
+def _version(mapping: Mapping) -> str:
+    """Of the library, as its file's name says; empty if it does not."""
+    found = re.search(r"\.so\.(\d+\.\d+[.\d]*)$", mapping.name)
+    return found[1] if found else ""
+
+
+def control_address(pid: int, memory: Memory) -> tuple[int, str]:
+    """And the library's version, if that can be said."""
+    found = files(procfs.mappings(pid))
+    libraries = [mapped for mapped in found.values() if is_library(mapped[0])]
+    for mapped in libraries:
+        address = _by_symbol(pid, mapped, [])
+        # The name may lead to another file by now.
+        if address is None or memory.read(address, len(MAGIC)) != MAGIC:
+            address = _by_magic(memory, mapped)
+        if address is not None:
+            return address, _version(mapped[0])
+    try:
+        program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+    except PermissionError as error:
+        raise DeniedError(
+            f"process {pid}: its program may not be looked at; legal for its own user and root"
+        ) from error
+    except OSError:
+        program = ""
+    for mapped in found.values():
+        if mapped[0].path == program:
+            address = _by_symbol(pid, mapped, [Path(f"/proc/{pid}/exe")])
+            if address is not None:
+                return address, ""
+    if libraries:
+        raise AbsentError(
+            f"process {pid}: {libraries[0][0].path} has no {SYMBOL}: a version of hakmem before there were statistics"
+        )
+    raise AbsentError(
+        f"process {pid} ({procfs.command(pid)[:60]}) does not use hakmem; start it with `hakmem run -- PROGRAM`, "
+        "or ask `hakmem doctor`"
+    )

@@ -1,0 +1,116 @@
+"""Another process's memory, read and written without stopping it (process_vm_readv(2)). Any address may be asked."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from collections.abc import Sequence
+
+from hakmem_observe.errors import DeniedError, EndedError
+
+_PAGE = 4096  # the smallest there is: a piece that does not cross a multiple of it is readable as a whole or not at all
+_BATCH = 512  # of at most IOV_MAX pieces in a call
+_TOP = 1 << 64
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Piece(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+for _function in (_libc.process_vm_readv, _libc.process_vm_writev):
+    _function.restype = ctypes.c_ssize_t
+    _function.argtypes = (
+        ctypes.c_int,
+        ctypes.POINTER(_Piece),
+        ctypes.c_ulong,
+        ctypes.POINTER(_Piece),
+        ctypes.c_ulong,
+        ctypes.c_ulong,
+    )
+
+
+def _fits(address: int, size: int) -> bool:
+    return size > 0 and 0 < address < _TOP - size
+
+
+class Memory:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def _failed(self, number: int) -> None:
+        """Raises unless it is only this address that cannot be read."""
+        if number == errno.ESRCH:
+            raise EndedError(self.pid)
+        if number in (errno.EPERM, errno.ENOSYS):
+            raise DeniedError(
+                f"process {self.pid}: its memory may not be read; legal for its own user and root, "
+                "where kernel.yama.ptrace_scope is 0; or start it with `hakmem run --live`"
+            )
+
+    def _read_batch(self, pieces: Sequence[tuple[int, int]]) -> list[bytes | None]:
+        buffers = [ctypes.create_string_buffer(size) for _, size in pieces]
+        local = (_Piece * len(pieces))(*(_Piece(ctypes.addressof(b), len(b)) for b in buffers))
+        remote = (_Piece * len(pieces))(*(_Piece(*piece) for piece in pieces))
+        found: list[bytes | None] = []
+        while len(found) < len(pieces):
+            first = len(found)
+            count = len(pieces) - first
+            offset = first * ctypes.sizeof(_Piece)
+            got = _libc.process_vm_readv(
+                self.pid,
+                ctypes.cast(ctypes.addressof(local) + offset, ctypes.POINTER(_Piece)),
+                count,
+                ctypes.cast(ctypes.addressof(remote) + offset, ctypes.POINTER(_Piece)),
+                count,
+                0,
+            )
+            if got < 0:
+                self._failed(ctypes.get_errno())
+                got = 0
+            while len(found) < len(pieces) and got >= pieces[len(found)][1]:
+                got -= pieces[len(found)][1]
+                found.append(buffers[len(found)].raw)
+            if len(found) < len(pieces):
+                found.append(None)  # here it stopped
+        return found
+
+    def read_many(self, pieces: Sequence[tuple[int, int]]) -> list[bytes | None]:
+        """Of each address and size; None where that cannot be read. Sizes are the caller's, never read from there."""
+        found: list[bytes | None] = [None] * len(pieces)
+        legal = [i for i, (address, size) in enumerate(pieces) if _fits(address, size)]
+        for start in range(0, len(legal), _BATCH):
+            batch = legal[start : start + _BATCH]
+            for i, data in zip(batch, self._read_batch([pieces[i] for i in batch])):
+                found[i] = data
+        return found
+
+    def read(self, address: int, size: int) -> bytes | None:
+        return self.read_many([(address, size)])[0]
+
+    def word(self, address: int) -> int | None:
+        data = self.read(address, 8)
+        return None if data is None else int.from_bytes(data, "little")
+
+    def strings(self, addresses: Sequence[int], most: int) -> list[str]:
+        """C strings, cut at `most` bytes (up to a page); empty where there is none. Nothing unprintable is left."""
+        pieces = []
+        for address in addresses:
+            first = min(most, _PAGE - address % _PAGE)
+            pieces += [(address, first), (address + first, most - first)]
+        found = self.read_many(pieces)
+        texts = []
+        for i in range(0, len(found), 2):
+            text = ((found[i] or b"") + (found[i + 1] or b"")).split(b"\0", 1)[0].decode(errors="replace")
+            texts.append("".join(c if c.isprintable() else "?" for c in text))
+        return texts
+
+    def write(self, address: int, data: bytes) -> bool:
+        buffer = ctypes.create_string_buffer(data, len(data))
+        local = _Piece(ctypes.addressof(buffer), len(data))
+        remote = _Piece(address, len(data))
+        done = _libc.process_vm_writev(self.pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
+        if done < 0:
+            self._failed(ctypes.get_errno())
+        return bool(done == len(data))

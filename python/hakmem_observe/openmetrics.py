@@ -1,0 +1,87 @@
+"""A snapshot as OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hakmem_observe import words
+from hakmem_observe.snapshot import PARTS, Number, Snapshot
+
+_UNITS = ("bytes", "seconds")
+# Of rows of classes and threads: how it is now. All else there is a sum since the start.
+_ROW_GAUGES = ("live_blocks", "cached_blocks", "slabs", "slab_free_blocks", "live_bytes", "cached_bytes")
+
+
+def _quote(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+class _Families:
+    """Metric families in order of their names' first use; the samples of a family stand together."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._lines: dict[str, list[str]] = {}
+        self._kinds: dict[str, str] = {}
+        self._about = {**words.ABOUT, **snapshot.about}
+
+    def add(self, name: str, value: Number, kind: str, about: str = "", **labels: object) -> None:
+        """`about`: a name that has a text, or the text itself."""
+        if value is None:
+            return
+        family = "hakmem_" + re.sub(r"[^A-Za-z0-9_]", "_", name)
+        family = family.removesuffix("_total") if kind == "counter" else family
+        if self._kinds.setdefault(family, kind) != kind:
+            return  # a name of two kinds: the first one counts
+        if family not in self._lines:
+            unit = family.rpartition("_")[2]
+            lines = [f"# TYPE {family} {kind}"]
+            lines += [f"# UNIT {family} {unit}"] if unit in _UNITS else []
+            text = self._about.get(about or name, about)
+            lines += [f"# HELP {family} {_quote(text)}"] if text else []
+            self._lines[family] = lines
+        shown = ",".join(f'{key}="{_quote(str(label))}"' for key, label in labels.items())
+        suffix = {"counter": "_total", "info": "_info"}.get(kind, "")
+        braces = f"{{{shown}}}" if shown else ""
+        self._lines[family].append(f"{family}{suffix}{braces} {value}")
+
+    def text(self) -> str:
+        return "\n".join(line for lines in self._lines.values() for line in lines) + "\n# EOF\n"
+
+
+def _add_rows(families: _Families, prefix: str, rows: list[dict[str, Any]], keys: dict[str, str]) -> None:
+    """`keys` are the columns that name a row, and their labels."""
+    for row in rows:
+        labels = {label: row.get(key, 0) for key, label in keys.items()}
+        for name, value in row.items():
+            if name == "waited_ns":
+                name, value = "waited_seconds", (value or 0) / 1e9
+            if name not in keys and isinstance(value, (int, float)):
+                kind = "gauge" if name in _ROW_GAUGES else "counter"
+                families.add(f"{prefix}_{name}", value, kind, name, **labels)
+
+
+def render(snapshot: Snapshot) -> str:
+    families = _Families(snapshot)
+    families.add("library", 1, "info", "which library it is", version=snapshot.library, pid=snapshot.pid)
+    families.add("uptime_seconds", snapshot.uptime_ms / 1000, "gauge", "age of the process")
+    families.add("snapshot_unix_seconds", snapshot.unix_ms / 1000, "gauge", "when these statistics were taken")
+    for name in PARTS:
+        if name in snapshot.memory:
+            about = "memory by state; the states do not overlap"
+            families.add("memory_state_bytes", snapshot.memory[name], "gauge", about, state=name.removesuffix("_bytes"))
+    for name, value in snapshot.memory.items():
+        if name not in PARTS:
+            kind = "counter" if name in words.COUNTER_BYTES else "gauge"
+            families.add(f"memory_{name}", value, kind, name)
+    for name, value in snapshot.counters.items():
+        families.add(name, value, "counter")
+    _add_rows(families, "class", snapshot.classes, {"class": "class", "size": "size"})
+    _add_rows(families, "thread", snapshot.threads, {"heap": "heap", "thread": "thread"})
+    _add_rows(families, "lock", snapshot.locks, {"name": "lock"})
+    for name, value in snapshot.os.items():
+        families.add("system_calls", value, "counter", "calls of the system, by name", call=name)
+    for name, value in snapshot.profile.items():
+        kind = "counter" if name in ("samples", "dropped") else "gauge"
+        families.add(f"profile_{name}", value, kind, name)
+    return families.text()

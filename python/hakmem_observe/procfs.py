@@ -1,0 +1,112 @@
+"""What /proc says of processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hakmem_cli.say import CannotError
+from hakmem_observe.errors import DeniedError, EndedError
+
+_PROC = Path("/proc")
+_DELETED = " (deleted)"
+_MOST_MAPPINGS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Mapping:
+    start: int
+    end: int
+    permissions: str
+    offset: int
+    inode: int
+    path: str  # as the process sees it, without the kernel's " (deleted)"
+    deleted: bool
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+def read(pid: int, name: str) -> bytes:
+    """A file of the process's directory."""
+    try:
+        return (_PROC / str(pid) / name).read_bytes()
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise EndedError(pid) from error
+    except PermissionError as error:
+        raise DeniedError(
+            f"process {pid}: /proc/{pid}/{name} may not be read; legal for its own user and root"
+        ) from error
+
+
+def _parse_mapping(line: str) -> Mapping:
+    fields = line.split(None, 5)
+    start, end = (int(word, 16) for word in fields[0].split("-"))
+    path = fields[5] if len(fields) > 5 else ""
+    deleted = path.endswith(_DELETED)
+    path = path[: -len(_DELETED)] if deleted else path
+    return Mapping(start, end, fields[1], int(fields[2], 16), int(fields[4]), path, deleted)
+
+
+def mappings(pid: int) -> list[Mapping]:
+    lines = read(pid, "maps").decode(errors="surrogateescape").split("\n")[:_MOST_MAPPINGS]
+    return [_parse_mapping(line) for line in lines if line]
+
+
+def start_time(pid: int) -> int:
+    """In ticks since the machine's start: with the number it names a process for ever. Raises if it is no more."""
+    fields = read(pid, "stat").rpartition(b")")[2].split()
+    if fields[0] in (b"Z", b"X"):
+        raise EndedError(pid)
+    return int(fields[19])
+
+
+def age_ms(pid: int) -> int:
+    """Since the process's start."""
+    return max(0, int((time.clock_gettime(time.CLOCK_BOOTTIME) - start_time(pid) / os.sysconf("SC_CLK_TCK")) * 1000))
+
+
+def owner(pid: int) -> tuple[int, int]:
+    """Its effective user and group."""
+    rows = dict(line.split(":", 1) for line in read(pid, "status").decode(errors="replace").splitlines() if ":" in line)
+    return int(rows["Uid"].split()[1]), int(rows["Gid"].split()[1])
+
+
+def status(pid: int) -> dict[str, str]:
+    text = read(pid, "status").decode(errors="replace")
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
+
+
+def command(pid: int) -> str:
+    """Its words, or its name if it has none."""
+    words = [word.decode(errors="replace") for word in read(pid, "cmdline").split(b"\0") if word]
+    text = " ".join(words) or read(pid, "comm").decode(errors="replace").strip()
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+
+
+def resident_bytes(pid: int) -> int:
+    return int(read(pid, "statm").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def is_process(pid: int) -> bool:
+    return (_PROC / str(pid)).is_dir()
+
+
+def all_processes() -> Iterator[int]:
+    for entry in _PROC.iterdir():
+        if entry.name.isdigit():
+            yield int(entry.name)
+
+
+def parse_pid(text: str) -> int:
+    """A process there is."""
+    most = int((_PROC / "sys/kernel/pid_max").read_text())
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
+        raise CannotError(f"{text}: no process; legal is the number of a process, 1 to {most}")
+    if not is_process(int(text)):
+        raise CannotError(f"{text}: no such process; `hakmem top` lists those that use hakmem")
+    return int(text)

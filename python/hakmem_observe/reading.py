@@ -1,0 +1,188 @@
+"""A snapshot from a process's memory: what the table of metrics has by name, and what only a walk over heaps and
+superslabs tells."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hakmem_observe import layout as lay
+from hakmem_observe import procfs
+from hakmem_observe.errors import AbsentError, TornError
+from hakmem_observe.heaps import Heaps, class_sizes, read_heaps
+from hakmem_observe.layout import GROUPS, PROCESS, WORD, Layout, Metric
+from hakmem_observe.memory import Memory
+from hakmem_observe.snapshot import Number, Snapshot, sound_memory
+from hakmem_observe.units import SlabSums, Units, read_units
+
+_MOST_ABOUT = 400
+_INSTEAD_OF_WALK = {"large_live_bytes", "bigcache_bytes", "dirty_bytes", "stock_bytes", "slab_bytes", "slabs"}
+_WALK_PAUSE = 20  # times as long as a walk took
+
+
+class Reader:
+    """Of one process's control block. What never changes is read once."""
+
+    def __init__(self, memory: Memory, address: int, library: str = "") -> None:
+        self._library = library
+        self._memory = memory
+        self._address = address
+        self._metrics: list[Metric] | None = None
+        self._blocks: dict[int, float] = {}  # of a slab, by class
+        self._walk_after = 0.0
+        data = memory.read(address, lay.CONTROL_BYTES)
+        pid = memory.pid
+        if data is None or data[: len(lay.MAGIC)] != lay.MAGIC:
+            raise AbsentError(f"process {pid}: no control block of hakmem where its symbol says")
+        head = lay.read_head(data)
+        if head.version != lay.VERSION:
+            raise AbsentError(
+                f"process {pid} runs another version of hakmem's control ({head.version}); legal here is {lay.VERSION}"
+            )
+        layout = lay.read_layout(data) if head.size >= lay.CONTROL_BYTES else None
+        if layout is None:
+            raise TornError(pid, "the layout of its control block is impossible")
+        self._layout: Layout = layout
+        self._table = lay.read_table(data)
+
+    def is_there(self) -> bool:
+        """False after the process has become another program."""
+        return self._memory.read(self._address, len(lay.MAGIC)) == lay.MAGIC
+
+    def _read_metrics(self) -> list[Metric]:
+        address, count, size = self._table
+        if count == 0 or not lay.METRIC_BYTES <= size <= 4096:
+            return []
+        data = self._memory.read(address, count * size)
+        if data is None:
+            raise TornError(self._memory.pid, "its table of metrics cannot be read")
+        raws = [lay.read_metric(data, i * size) for i in range(count)]
+        texts = self._memory.strings([text for raw in raws for text in (raw.name, raw.about)], _MOST_ABOUT)
+        made = [
+            lay.make_metric(raw, texts[2 * i], texts[2 * i + 1], self._layout.heap_bytes) for i, raw in enumerate(raws)
+        ]
+        return [metric for metric in made if metric is not None]
+
+    def _values(self, metrics: list[Metric]) -> dict[str, int]:
+        """Of those that are the process's."""
+        own = [metric for metric in metrics if metric.scope == PROCESS]
+        words = self._memory.read_many([(m.at + i * m.stride, m.width) for m in own for i in range(m.count)])
+        values = {}
+        at = 0
+        for metric in own:
+            some = words[at : at + metric.count]
+            at += metric.count
+            if None not in some:
+                total = sum(int.from_bytes(word or b"", "little") for word in some)
+                # A shard may be below zero: what is freed there came from another.
+                values[metric.name] = metric.scale * total % WORD
+        return values
+
+    def _units(self, metrics: list[Metric], heaps: Heaps) -> Units:
+        """By a walk over all units: 0.5 s per GiB. Where the library counts what the walk is for, one walk is enough to
+        learn how many blocks a slab of each class has."""
+        names = {metric.name for metric in metrics}
+        if not names >= _INSTEAD_OF_WALK:
+            return read_units(self._memory, self._layout)
+        used = {i for i, sums in enumerate(heaps.classes) if sums.more.get("slabs")}
+        if used - self._blocks.keys() and time.monotonic() >= self._walk_after:
+            before = time.monotonic()
+            walked = read_units(self._memory, self._layout).slabs
+            self._blocks.update({i: sums.blocks / sums.slabs for i, sums in walked.items() if sums.slabs})
+            self._walk_after = time.monotonic() + _WALK_PAUSE * (time.monotonic() - before)
+        units = Units()
+        for i in used:
+            sums = heaps.classes[i]
+            room = int(sums.more["slabs"] * self._blocks.get(i, 0))
+            units.slabs[i] = SlabSums(slabs=sums.more["slabs"], free_blocks=max(0, room - sums.out))
+        return units
+
+    def read(self) -> Snapshot:
+        pid = self._memory.pid
+        if self._metrics is None:
+            self._metrics = self._read_metrics()
+        metrics = self._metrics
+        values = self._values(metrics)
+        sizes = class_sizes(self._memory, self._layout)
+        heaps = read_heaps(self._memory, self._layout, metrics, sizes)
+        units = self._units(metrics, heaps)
+        values.update(heaps.sums)
+        groups: dict[str, dict[str, Number]] = {name: {} for name in GROUPS}
+        for metric in metrics:
+            # How many there are now, of each class: no sum since the start.
+            is_gauge = metric.is_of_class and not metric.is_counter
+            if metric.name in values and not is_gauge:
+                groups[metric.group][metric.name] = values[metric.name]
+        classes = _classes(sizes, heaps, units, {m.name for m in metrics if m.group == "counters"})
+        counters = {"requested_bytes": heaps.requested, **groups["counters"]}
+        return Snapshot(
+            pid=pid,
+            unix_ms=int(time.time() * 1000),
+            library=self._library,
+            uptime_ms=procfs.age_ms(pid),
+            memory=_memory(groups["memory"], counters, classes, units, self._layout.unit_bytes),
+            counters=counters,
+            classes=classes,
+            threads=heaps.threads,
+            locks=_locks(groups["locks"]),
+            os=groups["os"],
+            profile=groups["profile"],
+            more={} if heaps.whole else {"incomplete": True},
+            about={m.name: m.about for m in metrics if m.about},
+        )
+
+
+def _classes(sizes: list[int], heaps: Heaps, units: Units, counters: set[str]) -> list[dict[str, Any]]:
+    rows = []
+    for i, (size, sums) in enumerate(zip(sizes, heaps.classes)):
+        slabs = units.slabs.get(i, SlabSums())
+        # A magazine may hold blocks of another heap's slabs: only the sums over all heaps can be subtracted.
+        row = {
+            "class": i,
+            "size": size,
+            "live_blocks": max(0, sums.out - sums.cached),
+            "cached_blocks": sums.cached,
+            "slabs": slabs.slabs,
+            "slab_free_blocks": slabs.free_blocks,
+            **{name: value for name, value in sums.more.items() if name in counters},
+        }
+        if any(value for name, value in row.items() if name not in ("class", "size")):
+            rows.append(row)
+    return rows
+
+
+def _memory(
+    told: dict[str, Number], counters: dict[str, Number], classes: list[dict[str, Any]], units: Units, unit: int
+) -> dict[str, Number]:
+    """What the library counts itself counts; the rest comes from the walk."""
+    live = sum(row["live_blocks"] * row["size"] for row in classes)
+    cached = sum(row["cached_blocks"] * row["size"] for row in classes)
+    free = sum(row["slab_free_blocks"] * row["size"] for row in classes)
+    slabs = int(told.get("slab_bytes") or live + cached + free)
+    metadata = int(told.get("metadata_bytes") or 0)
+    found: dict[str, Number] = {
+        "small_live_bytes": live,
+        "large_live_bytes": units.large * unit,
+        "cached_bytes": cached,
+        "slab_free_bytes": max(0, slabs - live - cached - int(told.get("hole_bytes") or 0)),
+        "stock_bytes": units.stock * unit,
+        "bigcache_bytes": units.kept * unit,
+        "dirty_bytes": units.dirty * unit,
+        "metadata_bytes": metadata,
+    }
+    for name, whole in (("held_bytes", "charged_bytes"), ("committed_bytes", "usable_bytes")):
+        if whole in told:
+            found[name] = int(told[whole] or 0) + metadata
+    purged = [int(counters[name] or 0) for name in ("purged_unit_bytes", "purged_hole_bytes") if name in counters]
+    if purged:
+        found["purged_bytes"] = sum(purged)
+    return sound_memory({**found, **told})
+
+
+def _locks(told: dict[str, Number]) -> list[dict[str, Any]]:
+    """One row a lock, of metrics named LOCK.taken and LOCK.waits."""
+    rows: dict[str, dict[str, Any]] = {}
+    for name, value in told.items():
+        lock, _, what = name.partition(".")
+        rows.setdefault(lock, {"name": lock})[what or "value"] = value
+    return list(rows.values())

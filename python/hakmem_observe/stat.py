@@ -1,0 +1,113 @@
+"""`hakmem stat`: statistics of a running process, or of a file of them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+
+from hakmem_cli.say import CannotError
+from hakmem_observe import openmetrics, procfs, tables
+from hakmem_observe.errors import EndedError
+from hakmem_observe.remote import Process
+from hakmem_observe.snapshot import Snapshot, read_series
+
+USE = (
+    "hakmem stat PID|FILE [--json | --openmetrics | --explain], hakmem stat PID --every SECONDS [--output FILE]; "
+    "a file whose name is a number: ./NUMBER"
+)
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0.01 <= value <= 86400:
+        raise argparse.ArgumentTypeError(f"{text}: legal values are 0.01 to 86400 seconds")
+    return value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="PID|FILE", help="a process, or a file of statistics (of a series the last)")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="one JSON object")
+    how.add_argument("--openmetrics", action="store_true", help="OpenMetrics text, as Prometheus reads it")
+    how.add_argument("--explain", action="store_true", help="tables that say what the numbers mean")
+    how.add_argument(
+        "--every", type=seconds, metavar="SECONDS", help="a series: a JSON object a line, until interrupted"
+    )
+    parser.add_argument("--output", metavar="FILE", help="where the series goes (default: standard output)")
+
+
+def _print(text: str) -> None:
+    """Whoever reads may have gone."""
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def show(snapshot: Snapshot, parsed: argparse.Namespace, what: str = "") -> int:
+    if parsed.json:
+        _print(f"{snapshot.to_line()}\n")
+    elif parsed.openmetrics:
+        _print(openmetrics.render(snapshot))
+    else:
+        console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160)
+        with console.capture() as captured:
+            tables.print_snapshot(snapshot, console, what, parsed.explain)
+        _print(captured.get())
+    return 0
+
+
+def _record(process: Process, every: float, out: TextIO) -> int:
+    """Until interrupted or the process ends: neither is an error."""
+    due = time.monotonic()
+    try:
+        while True:
+            out.write(f"{process.snapshot().to_line()}\n")
+            out.flush()
+            due = max(due + every, time.monotonic())
+            time.sleep(due - time.monotonic())
+    except (EndedError, KeyboardInterrupt):
+        return 0
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+
+
+def _record_to(process: Process, every: float, output: str | None) -> int:
+    if output is None:
+        return _record(process, every, sys.stdout)
+    try:
+        # What was recorded before may be all there is of it.
+        with open(output, "x") as out:
+            return _record(process, every, out)
+    except FileExistsError as error:
+        raise CannotError(f"--output {output}: it exists; legal is a new file") from error
+    except OSError as error:
+        raise CannotError(f"--output {output}: {error.strerror}; legal is a new file") from error
+
+
+def stat(parsed: argparse.Namespace) -> int:
+    if parsed.output is not None and parsed.every is None:
+        raise CannotError(f"--output {parsed.output}: only with --every; use: {USE}")
+    source = parsed.source
+    is_file = not source.isdigit() and ("/" in source or Path(source).exists())
+    if is_file and parsed.every is not None:
+        raise CannotError(f"--every: {source} is a file; legal is the number of a process")
+    if is_file:
+        return show(read_series(Path(source))[-1], parsed, source)
+    if not source.isdigit():
+        raise CannotError(f"{source}: no such file, and no number of a process; use: {USE}")
+    pid = procfs.parse_pid(source)
+    process = Process(pid)
+    if parsed.every is not None:
+        return _record_to(process, parsed.every, parsed.output)
+    return show(process.snapshot(), parsed, procfs.command(pid)[:60])

@@ -1,0 +1,48 @@
+"""`hakmem top`: watch a running process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from hakmem_cli.say import CannotError
+from hakmem_observe import procfs
+from hakmem_observe.remote import Process
+from hakmem_observe.watch.app import Top
+from hakmem_observe.watch.chooser import Chooser, processes
+
+USE = "hakmem top [PID]"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "pid", nargs="?", metavar="PID", help="the process (default: the one that uses hakmem, or a list)"
+    )
+
+
+def _choose() -> int | None:
+    found = processes()
+    if not found:
+        raise CannotError(
+            "no process of yours uses hakmem; start one with `hakmem run -- PROGRAM`, or ask `hakmem doctor`"
+        )
+    return found[0] if len(found) == 1 else Chooser().run()
+
+
+def top(parsed: argparse.Namespace) -> int:
+    pid = procfs.parse_pid(parsed.pid) if parsed.pid is not None else None
+    # The screen is drawn on standard error.
+    if (
+        not all(file.isatty() for file in (sys.stdin, sys.stdout, sys.stderr))
+        or os.environ.get("TERM", "dumb") == "dumb"
+    ):
+        raise CannotError(
+            "top: this is no terminal; for scripts there is `hakmem stat PID`, with --json, --every SECONDS"
+        )
+    chosen = pid if pid is not None else _choose()
+    if chosen is None:
+        return 0
+    app = Top(Process(chosen))
+    app.run()
+    return app.return_code or 0

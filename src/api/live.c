@@ -1,0 +1,90 @@
+#include "api/live.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/stats_json.h"
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/fmt.h"
+#include "config/paths.h"
+#include "heap/control.h"
+#include "os/page.h"
+
+#define LIVE_BYTES (1 * MIB)
+
+enum { TEXT_AT = 1024, NAME_MOST = 16 };
+
+/* The first words are those of hak_control. */
+struct live {
+    char magic[8];
+    uint32_t version;
+    uint32_t bytes; /* of the page */
+    struct control_words words;
+    uint64_t sequence; /* odd while the text is written */
+    uint32_t length;   /* of the text */
+    uint32_t pid;
+    uint64_t started;  /* the process, as /proc counts */
+};
+
+_Static_assert(offsetof(struct live, sequence) == 552 && sizeof(struct live) <= TEXT_AT, "tools know this layout");
+
+static struct live *page;
+static uint32_t pid; /* of the process that tried to make it */
+static uint32_t busy;
+
+static void path_of_page(char path[PATH_MOST + NAME_MOST])
+{
+    (void)fmt_print(path, PATH_MOST + NAME_MOST, "%s/%u", path_of(PATH_LIVE), pid);
+}
+
+/* The parent's page is not for its child to write. */
+static void make_page(void)
+{
+    char path[PATH_MOST + NAME_MOST];
+    if (page != NULL)
+        page_forget(page, LIVE_BYTES);
+    pid = (uint32_t)getpid();
+    path_of_page(path);
+    page = page_make(path, LIVE_BYTES);
+    if (page == NULL)
+        return;
+    page->version = CONTROL_VERSION;
+    page->bytes = LIVE_BYTES;
+    page->pid = pid;
+    page->started = page_process_start();
+    memcpy(page->magic, "hakmemL", sizeof page->magic);
+}
+
+static void write_page(void)
+{
+    struct out out;
+    store_relaxed(&page->sequence, page->sequence + 1);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    out_to_memory(&out, (char *)page + TEXT_AT, LIVE_BYTES - TEXT_AT);
+    stats_json(&out);
+    page->length = out_end(&out) == 0 ? (uint32_t)out.length : 0;
+    store_release(&page->sequence, page->sequence + 1);
+}
+
+struct control_words *live_update(void)
+{
+    if (exchange_acquire(&busy, 1u) != 0)
+        return NULL;
+    if (pid != (uint32_t)getpid())
+        make_page();
+    if (page != NULL)
+        write_page();
+    store_release(&busy, 0u);
+    return page != NULL ? &page->words : NULL;
+}
+
+void live_end(void)
+{
+    char path[PATH_MOST + NAME_MOST];
+    if (page == NULL || pid != (uint32_t)getpid())
+        return;
+    path_of_page(path);
+    page_remove(path);
+}

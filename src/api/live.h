@@ -1,0 +1,18 @@
+/*
+ * The live page: the newest statistics in a shared file, for tools that may not read the process's memory, and the words by
+ * which they ask. The file is DIRECTORY/PID; it goes at exit, and whoever finds one of a process that is gone, or whose start
+ * time is another, takes it for stale.
+ */
+#ifndef HAK_API_LIVE_H
+#define HAK_API_LIVE_H
+
+struct control_words;
+
+/* Makes the page if this process has none yet (a fork's child makes its own), and brings it up to date. NULL: there can be none.
+ * Inside the door, or before there are threads; of threads that come at once the second does nothing. */
+struct control_words *live_update(void);
+
+/* Removes it, if it is this process's. */
+void live_end(void);
+
+#endif

@@ -1,0 +1,249 @@
+#include "api/stats_json.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/metrics.h"
+#include "base/atomic.h"
+#include "config/policy.h"
+#include "config/size_class.h"
+#include "hakmem.h"
+#include "heap/life.h"
+#include "heap/magazine.h"
+#include "os/os.h"
+
+enum { BUFFER_BYTES = 4096 };
+
+/* Of one class, in all heaps or in one. */
+struct class_use {
+    uint64_t live;
+    uint64_t cached;
+};
+
+static void add_use(struct class_use *use, const struct heap *heap, unsigned class)
+{
+    size_t cached = magazine_count(heap, class);
+    size_t taken = load_relaxed(&heap->shelf[class].blocks_out);
+    use->cached += cached;
+    use->live += taken > cached ? taken - cached : 0; /* a magazine may hold blocks of slabs that another heap has adopted */
+}
+
+static struct class_use use_of_class(unsigned class)
+{
+    struct class_use use = {0};
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        add_use(&use, heap, class);
+    return use;
+}
+
+static void number(struct out *out, const char *name, uint64_t value)
+{
+    out_print(out, ",\"%s\":%lu", name, (unsigned long)value);
+}
+
+static bool is_of_class(const struct metric *metric)
+{
+    return metric->scope == METRIC_HEAP_CLASS || metric->scope == METRIC_COUNT_CLASS;
+}
+
+static bool is_of_heap(const struct metric *metric)
+{
+    return metric->scope == METRIC_HEAP || metric->scope == METRIC_COUNT;
+}
+
+static uint64_t sum_of(const char *name)
+{
+    for (size_t i = 0; i < metric_count; i++)
+        if (strcmp(metrics[i].name, name) == 0)
+            return metric_sum(&metrics[i]);
+    return 0;
+}
+
+static void sums_of_group(struct out *out, enum metric_group group)
+{
+    for (size_t i = 0; i < metric_count; i++)
+        if (metrics[i].group == group && !is_of_class(&metrics[i]))
+            number(out, metrics[i].name, metric_sum(&metrics[i]));
+}
+
+static void memory(struct out *out)
+{
+    uint64_t live = 0;
+    uint64_t cached = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        struct class_use use = use_of_class(class);
+        live += use.live * size_classes[class].size;
+        cached += use.cached * size_classes[class].size;
+    }
+    uint64_t slabs = sum_of("slab_bytes");
+    uint64_t used = live + cached + sum_of("hole_bytes");
+    uint64_t metadata = sum_of("metadata_bytes");
+    out_print(out, ",\"memory\":{\"small_live_bytes\":%lu", (unsigned long)live);
+    number(out, "cached_bytes", cached);
+    number(out, "slab_free_bytes", slabs > used ? slabs - used : 0);
+    number(out, "held_bytes", sum_of("charged_bytes") + metadata);
+    number(out, "committed_bytes", sum_of("usable_bytes") + metadata);
+    number(out, "purged_bytes", sum_of("purged_unit_bytes") + sum_of("purged_hole_bytes"));
+    sums_of_group(out, METRIC_MEMORY);
+    out_print(out, "}");
+}
+
+static void counters(struct out *out)
+{
+    uint64_t requested = 0;
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        requested += heap_requested(heap);
+    out_print(out, ",\"counters\":{\"requested_bytes\":%lu", (unsigned long)requested);
+    sums_of_group(out, METRIC_COUNTERS);
+    out_print(out, "}");
+}
+
+static void row_of_class(struct out *out, unsigned class, const char *before)
+{
+    struct class_use use = use_of_class(class);
+    out_print(out, "%s{\"class\":%u,\"size\":%u", before, class, size_classes[class].size);
+    number(out, "live_blocks", use.live);
+    number(out, "cached_blocks", use.cached);
+    for (size_t i = 0; i < metric_count; i++) {
+        uint64_t sum = 0;
+        if (!is_of_class(&metrics[i]))
+            continue;
+        for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+            sum += metric_of_class(&metrics[i], heap, class);
+        number(out, metrics[i].name, sum);
+    }
+    out_print(out, "}");
+}
+
+static bool is_in_use(unsigned class)
+{
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        if (load_relaxed(&heap->counts->slabs[class]) > 0 || load_relaxed(&heap->counts->refills[class]) > 0)
+            return true;
+    return false;
+}
+
+static void classes(struct out *out)
+{
+    const char *before = "";
+    out_print(out, ",\"classes\":[");
+    for (unsigned i = 0; i < SIZE_CLASSES; i++) {
+        if (!is_in_use(i))
+            continue;
+        row_of_class(out, i, before);
+        before = ",";
+    }
+    out_print(out, "]");
+}
+
+static void row_of_heap(struct out *out, const struct heap *heap, const char *before)
+{
+    uint64_t live = 0;
+    uint64_t cached = 0;
+    for (unsigned i = 0; i < SIZE_CLASSES; i++) {
+        struct class_use use = {0};
+        add_use(&use, heap, i);
+        live += use.live * size_classes[i].size;
+        cached += use.cached * size_classes[i].size;
+    }
+    bool has_thread = load_relaxed(&heap->tls) != NULL;
+    out_print(out, "%s{\"heap\":%u,\"thread\":%d", before, heap->number, has_thread ? load_relaxed(&heap->thread) : 0);
+    number(out, "requested_bytes", heap_requested(heap));
+    number(out, "live_bytes", live);
+    number(out, "cached_bytes", cached);
+    for (size_t i = 0; i < metric_count; i++)
+        if (is_of_heap(&metrics[i]) && metrics[i].group <= METRIC_COUNTERS)
+            number(out, metrics[i].name, metric_value(&metrics[i], heap));
+    out_print(out, "}");
+}
+
+static void threads(struct out *out)
+{
+    const char *before = "";
+    out_print(out, ",\"threads\":[");
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
+        row_of_heap(out, heap, before);
+        before = ",";
+    }
+    out_print(out, "]");
+}
+
+/* The rows of a lock are neighbours in the table, named "LOCK.WHAT". */
+static void locks(struct out *out)
+{
+    size_t length = 0;
+    const char *last = NULL;
+    out_print(out, ",\"locks\":[");
+    for (size_t i = 0; i < metric_count; i++) {
+        const char *dot = strchr(metrics[i].name, '.');
+        if (metrics[i].group != METRIC_LOCKS || dot == NULL)
+            continue;
+        if (last == NULL || strncmp(last, metrics[i].name, length + 1) != 0) {
+            char name[32] = {0};
+            length = (size_t)(dot - metrics[i].name);
+            memcpy(name, metrics[i].name, length < sizeof name ? length : sizeof name - 1);
+            out_print(out, "%s{\"name\":\"%s\"", last == NULL ? "" : "},", name);
+        }
+        last = metrics[i].name;
+        number(out, dot + 1, metric_sum(&metrics[i]));
+    }
+    out_print(out, "%s]", last != NULL ? "}" : "");
+}
+
+static void system_calls(struct out *out)
+{
+    uint64_t all = 0;
+    for (unsigned i = 0; i < OS_CALLS; i++)
+        all += load_relaxed(&os_calls[i]);
+    out_print(out, ",\"os\":{\"calls\":%lu", (unsigned long)all);
+    sums_of_group(out, METRIC_OS);
+    out_print(out, "}");
+}
+
+static void profile(struct out *out)
+{
+    out_print(out, ",\"profile\":{\"runs\":%d", load_relaxed(&policy.profile_bytes) != 0);
+    sums_of_group(out, METRIC_PROFILE);
+    out_print(out, "}");
+}
+
+static uint64_t unix_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void stats_json(struct out *out)
+{
+    out_print(out, "{\"schema\":\"hakmem-stats\",\"version\":1,\"library\":\"%s\",\"pid\":%d", hak_version(), (int)getpid());
+    number(out, "unix_ms", unix_ms());
+    memory(out);
+    counters(out);
+    classes(out);
+    threads(out);
+    locks(out);
+    system_calls(out);
+    profile(out);
+    out_print(out, "}\n");
+}
+
+int stats_write(const char *path, bool append)
+{
+    char buffer[BUFFER_BYTES];
+    struct out out;
+    out_to_file(&out, path, append, buffer, sizeof buffer);
+    stats_json(&out);
+    return out_end(&out);
+}
+
+int stats_write_to(int file)
+{
+    char buffer[BUFFER_BYTES];
+    struct out out;
+    out_to_open_file(&out, file, buffer, sizeof buffer);
+    stats_json(&out);
+    return out_end(&out);
+}

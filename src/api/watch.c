@@ -1,0 +1,149 @@
+#include "api/watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/live.h"
+#include "api/metrics.h"
+#include "api/stats_json.h"
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/fail.h"
+#include "config/paths.h"
+#include "config/policy.h"
+#include "hakmem.h"
+#include "heap/control.h"
+#include "heap/door.h"
+#include "heap/events.h"
+#include "heap/fork.h"
+#include "os/handler.h"
+
+enum { SERIES_MS = 1000, LIVE_MS = 200 };
+
+/* To where reports go. */
+static int write_report(void)
+{
+    const char *path = fail_report_file();
+    return path[0] != '\0' ? stats_write(path, true) : stats_write_to(STDERR_FILENO);
+}
+
+static int purge(void)
+{
+    (void)hak_purge(HAK_PURGE_CACHED);
+    return 0;
+}
+
+static int serve(uint32_t request, uint64_t argument, const char *path)
+{
+    switch (request) {
+    case REQUEST_PROFILE_START:
+        return hak_profile_start(argument);
+    case REQUEST_PROFILE_STOP:
+        return hak_profile_stop();
+    case REQUEST_PROFILE_DUMP:
+        return hak_profile_dump(path);
+    case REQUEST_PURGE:
+        return purge();
+    case REQUEST_STATS:
+        return stats_write(path, false);
+    case REQUEST_REPORT_STATS:
+        return write_report();
+    default:
+        return ENOSYS;
+    }
+}
+
+/* Its words may change at any time: what is used is a copy. */
+static void serve_words(struct control_words *words)
+{
+    char path[CONTROL_PATH_MOST];
+    uint32_t request = exchange_acquire(&words->request, (uint32_t)REQUEST_NONE);
+    if (request == REQUEST_NONE)
+        return;
+    uint64_t argument = load_relaxed(&words->argument);
+    memcpy(path, words->path, sizeof path);
+    path[sizeof path - 1] = '\0';
+    store_relaxed(&words->result, serve(request, argument, path));
+    store_release(&words->served, words->served + 1);
+}
+
+static void serve_control(void)
+{
+    serve_words(&hak_control.words);
+}
+
+/* Who may not read the process's memory asks here. */
+static void serve_live(void)
+{
+    struct control_words *words = live_update();
+    if (words != NULL)
+        serve_words(words);
+}
+
+/* Is it time again? Of threads that come at once one is told so. */
+static bool is_due(uint64_t *last_ms, uint64_t now_ms, uint64_t period_ms)
+{
+    uint64_t last = load_relaxed(last_ms);
+    return now_ms - last >= period_ms
+           && __atomic_compare_exchange_n(last_ms, &last, now_ms, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static void at_heartbeat(struct heap *heap)
+{
+    static uint64_t series_ms;
+    static uint64_t live_ms;
+    uint64_t now = clock_now_ms();
+    (void)heap;
+    if (policy.stats == STATS_SERIES && is_due(&series_ms, now, SERIES_MS))
+        (void)stats_write(path_of(PATH_STATS), true);
+    if (path_of(PATH_LIVE)[0] != '\0' && is_due(&live_ms, now, LIVE_MS))
+        serve_live();
+}
+
+/* The next thread at the door writes it: a handler may have interrupted anything. */
+static void ask_for_report(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info, (void)context;
+    store_relaxed(&hak_control.words.request, (uint32_t)REQUEST_REPORT_STATS);
+}
+
+static void listen(void)
+{
+    struct sigaction before;
+    os_set_handler(policy.stats_signal, ask_for_report, &before);
+}
+
+void watch_start(void)
+{
+    hak_control.metrics = metrics;
+    hak_control.metric_bytes = sizeof metrics[0];
+    store_release(&hak_control.metric_count, (uint32_t)metric_count);
+    heap_events.asked = serve_control;
+    if (policy.stats == STATS_SERIES || path_of(PATH_LIVE)[0] != '\0')
+        heap_events.heartbeat = at_heartbeat;
+    if (policy.stats == STATS_BY_SIGNAL)
+        listen();
+    if (path_of(PATH_LIVE)[0] != '\0')
+        (void)live_update();
+}
+
+static void write_last(void *argument)
+{
+    (void)argument;
+    if (policy.stats == STATS_SERIES)
+        (void)stats_write(path_of(PATH_STATS), true);
+    else if (policy.stats == STATS_AT_EXIT)
+        (void)write_report();
+}
+
+/* Not if a signal handler ends the process that has interrupted the holder of a lock. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    if (fork_holds_any_lock())
+        return;
+    if (policy.stats != STATS_NEVER)
+        door_visit(write_last, NULL);
+    live_end();
+}

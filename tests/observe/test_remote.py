@@ -1,0 +1,204 @@
+"""Reading and asking a process from outside, and what a damaged or hostile one can do: nothing but a line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import fakes
+
+from hakmem_cli.say import CannotError
+from hakmem_observe import procfs
+from hakmem_observe.errors import AbsentError, EndedError, TornError
+from hakmem_observe.remote import Process, Request
+from hakmem_observe.snapshot import from_json
+
+UNIT = 16384
+
+
+class Reading(fakes.FakeTest):
+    def check(self, pid: int) -> None:
+        """The numbers of fake.c."""
+        taken = Process(pid).snapshot()
+        self.assertEqual(taken.pid, pid)
+        self.assertEqual(taken.memory["small_live_bytes"], (60 - 15) * 48)
+        self.assertEqual(taken.memory["cached_bytes"], 15 * 48)
+        self.assertEqual(taken.memory["slab_free_bytes"], 300 * 48)
+        self.assertEqual(taken.memory["large_live_bytes"], 2 * UNIT)
+        self.assertEqual(taken.memory["bigcache_bytes"], UNIT)
+        self.assertEqual(taken.memory["stock_bytes"], UNIT)
+        self.assertEqual(taken.memory["dirty_bytes"], UNIT)
+        self.assertEqual(taken.memory["held_bytes"], 123456)
+        self.assertIsNone(taken.memory["soft_limit_bytes"])
+        self.assertEqual(taken.counters["heartbeats"], 10)
+        self.assertEqual(taken.counters["refills"], 12)
+        self.assertEqual(taken.counters["remote_sent_blocks"], 17)
+        self.assertNotIn("slabs", taken.counters)
+        self.assertEqual([row["remote_sent_blocks"] for row in taken.threads], [9, 8])
+        self.assertGreaterEqual(taken.counters["requested_bytes"] or 0, 6000)
+        (row,) = taken.classes
+        self.assertEqual((row["class"], row["size"], row["live_blocks"], row["cached_blocks"]), (1, 48, 45, 15))
+        self.assertEqual((row["slabs"], row["slab_free_blocks"], row["refills"]), (1, 300, 12))
+        self.assertEqual([(row["heap"], row["thread"]) for row in taken.threads], [(1, 0), (2, 4711)])
+        self.assertEqual(taken.threads[0]["requested_bytes"], 5000)
+        self.assertEqual(taken.locks, [{"name": "span", "taken": 77, "waits": 5}])
+        self.assertEqual((taken.os, taken.profile), ({"mmap": 9}, {"rate_bytes": 0}))
+        self.assertEqual(taken.about["flushes"], "full magazines")
+        self.assertEqual(from_json(taken.to_json(), "itself").memory, taken.memory)
+
+    def test_preloaded_library(self) -> None:
+        self.check(self.start().pid)
+
+    def test_static_program(self) -> None:
+        self.check(self.start(str(fakes.static_program())).pid)
+
+    def test_deleted_and_replaced_library(self) -> None:
+        copy = fakes.directory() / "moved" / "libhakmem.so.1"
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(fakes.library(), copy)
+        process = self.start(preload=copy)
+        copy.unlink()
+        self.check(process.pid)
+        copy.write_bytes(b"\x7fELF something else")
+        self.check(process.pid)
+
+    def test_deleted_program(self) -> None:
+        copy = fakes.directory() / "static-copy"
+        shutil.copy(fakes.static_program(), copy)
+        process = self.start(str(copy))
+        copy.unlink()
+        self.check(process.pid)
+
+    def test_many_readers_at_once(self) -> None:
+        process = Process(self.start().pid)
+        for _ in range(50):
+            process.snapshot()
+
+    def test_process_that_ends(self) -> None:
+        started = self.start()
+        process = Process(started.pid)
+        process.snapshot()
+        started.kill()
+        time.sleep(0.2)  # a zombie now
+        with self.assertRaises(EndedError):
+            process.snapshot()
+        started.wait()
+        with self.assertRaises(EndedError):
+            process.snapshot()
+        with self.assertRaises(EndedError):
+            process.request(Request.PURGE)
+
+    def test_process_without_hakmem(self) -> None:
+        with self.assertRaisesRegex(AbsentError, "does not use hakmem"):
+            Process(os.getpid())
+
+    def test_process_that_becomes_another(self) -> None:
+        gate = fakes.directory() / "gate"
+        started = self.start(
+            "/bin/sh", "-c", f"until test -e {gate}; do sleep 0.05; done; unset LD_PRELOAD; exec sleep 60"
+        )
+        process = Process(started.pid)
+        process.snapshot()
+        gate.touch()
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and "sleep 60" not in procfs.command(started.pid)[:10]:
+            time.sleep(0.02)
+        with self.assertRaises(CannotError):
+            process.snapshot()
+
+
+class Damaged(fakes.FakeTest):
+    def test_lists_that_never_end_and_wild_pointers(self) -> None:
+        for wrong in ("cycle", "wild", "metrics"):
+            with self.subTest(wrong):
+                started = self.start(wrong=wrong)
+                before = time.monotonic()
+                try:
+                    taken = Process(started.pid).snapshot()
+                    self.assertLessEqual(len(taken.threads), 2)
+                    taken.to_line()
+                except TornError as error:
+                    self.assertIn("changed while it was read", str(error))
+                self.assertLess(time.monotonic() - before, 5)
+
+    def test_impossible_headers(self) -> None:
+        for wrong, line in (
+            ("version", r"another version of hakmem's control \(9\)"),
+            ("layout", "impossible"),
+            ("small", ""),
+        ):
+            with self.subTest(wrong), self.assertRaisesRegex(CannotError, line):
+                Process(self.start(wrong=wrong).pid)
+
+    def test_fuzzed_control_block(self) -> None:
+        """Each word of the control block overwritten in turn: a snapshot or a line, never anything else, and soon."""
+        started = self.start(wrong="idle")
+        process = Process(started.pid)
+        words = process._words
+        control = words.read(0, 744)
+        assert control is not None
+        for offset in range(552, 744, 8):
+            for value in (b"\xff" * 8, b"\0" * 8, b"\x01" * 8, (1 << 31).to_bytes(8, "little")):
+                words.write(offset, value)
+                before = time.monotonic()
+                try:
+                    Process(started.pid).snapshot()
+                except CannotError:
+                    pass
+                self.assertLess(time.monotonic() - before, 5, offset)
+            words.write(offset, control[offset : offset + 8])
+        Reading.check(self, started.pid)  # type: ignore[arg-type]
+
+
+class Asking(fakes.FakeTest):
+    def test_requests_are_served(self) -> None:
+        process = Process(self.start().pid)
+        before = process.snapshot().counters["purges"]
+        self.assertEqual(process.request(Request.PURGE), 0)
+        self.assertEqual(process.snapshot().counters["purges"], (before or 0) + 1)
+        self.assertEqual(process.request(Request.START_PROFILER, 4096), 0)
+        self.assertEqual(process.snapshot().profile["rate_bytes"], 4096)
+        self.assertEqual(process.request(Request.WRITE_STATISTICS, path="/no/such/place"), 2)
+        self.assertEqual(process.request(99), 22)
+        with process.scratch() as (outside, inside):
+            self.assertEqual(outside.stat().st_mode & 0o777, 0o700)
+            self.assertEqual(process.request(Request.DUMP_PROFILE, path=f"{inside}/profile"), 0)
+            self.assertEqual((outside / "profile").read_text(), "{}\n")
+        self.assertFalse(Path(inside).exists())
+
+    def test_two_tools_at_once(self) -> None:
+        started = self.start()
+        failures: list[BaseException] = []
+
+        def ask() -> None:
+            try:
+                process = Process(started.pid)
+                for _ in range(20):
+                    process.request(Request.PURGE)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_idle_process(self) -> None:
+        process = Process(self.start(wrong="idle").pid)
+        with self.assertRaisesRegex(CannotError, "idle or stopped"):
+            process.request(Request.PURGE, wait_seconds=0.2)
+        self.assertEqual(process._head().request, 0)
+
+    def test_path_too_long(self) -> None:
+        with self.assertRaisesRegex(CannotError, "511 bytes"):
+            Process(self.start().pid).request(Request.DUMP_PROFILE, path="x" * 512)
+
+
+if __name__ == "__main__":
+    unittest.main()

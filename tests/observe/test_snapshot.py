@@ -1,0 +1,85 @@
+"""Statistics as they are written: what is read of them, and what each kind of damage is told as."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from hakmem_cli.say import CannotError
+from hakmem_observe.snapshot import from_json, parse_series, read_series
+
+ONE = {"schema": "hakmem-stats", "version": 1, "library": "0.1.0", "pid": 7, "unix_ms": 1000, "uptime_ms": 5}
+
+
+def one(**more: object) -> dict[str, object]:
+    return {**ONE, **more}
+
+
+class Reading(unittest.TestCase):
+    def test_keeps_what_it_does_not_know(self) -> None:
+        told = one(memory={"new_bytes": 3, "soft_limit_bytes": None}, learner={"profiles": 2}, future=[1])
+        taken = from_json(told, "x")
+        self.assertEqual(taken.more, {"learner": {"profiles": 2}, "future": [1]})
+        again = taken.to_json()
+        self.assertEqual({key: again[key] for key in told}, told)
+
+    def test_series(self) -> None:
+        lines = [json.dumps(one(pid=pid)) for pid in (1, 2, 3)]
+        self.assertEqual([taken.pid for taken in parse_series("\n".join(lines), "x")], [1, 2, 3])
+        self.assertEqual(parse_series(json.dumps(ONE, indent=2), "x")[-1].pid, 7)
+
+    def test_series_that_is_cut_off(self) -> None:
+        text = json.dumps(one(pid=1)) + "\n" + json.dumps(one(pid=2))[:-9]
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertEqual([taken.pid for taken in parse_series(text, "x")], [1])
+        self.assertIn("line 2, column 1: the last object is cut off", said.getvalue())
+
+    def check(self, text: str, pattern: str) -> None:
+        with self.subTest(text[:60]), self.assertRaisesRegex(CannotError, pattern):
+            parse_series(text, "FILE")
+
+    def test_damage_is_named(self) -> None:
+        for told, pattern in (
+            ([1], 'no "schema"'),
+            ({}, 'no "schema"'),
+            ({"schema": "hakmem-bench"}, 'its "schema" is "hakmem-bench"; legal is "hakmem-stats"'),
+            (one(version=2), '"version" is 2; legal is 1'),
+            (one(version="1"), '"version" is "1"'),
+            (one(pid="7"), '"pid" is no whole number: "7"'),
+            (one(pid=True), '"pid" is no whole number'),
+            (one(memory=[]), '"memory" is no object of numbers'),
+            (one(memory={"x": "1"}), '"memory" is no object of numbers'),
+            (one(classes={}), '"classes" is no list of objects'),
+            (one(classes=[3]), '"classes" is no list of objects'),
+            (one(classes=[{"size": "x"}]), '"classes": "size" is no number: "x"'),
+            (one(locks=[{"name": 3}]), '"locks": "name" is no number'),
+        ):
+            self.check(json.dumps(told), pattern)
+        self.check("", "FILE: the file is empty")
+        self.check("{", "FILE: no JSON at line 1, column 2")
+        self.check(json.dumps(ONE)[:-1], "FILE: no JSON at line 1")
+        self.check("[" * 100000, "FILE: no JSON at line 1, column 1: too deep")
+        self.check(json.dumps(ONE) + "\nx\n" + json.dumps(ONE), "FILE: no JSON at line 2")
+        self.check("hello", "FILE: no JSON at line 1, column 1")
+
+    def test_files(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "f"
+            with self.assertRaisesRegex(CannotError, "no such file"):
+                read_series(path)
+            with self.assertRaisesRegex(CannotError, "a directory"):
+                read_series(Path(directory))
+            path.write_bytes(b"\xff\xfe\x00")
+            with self.assertRaisesRegex(CannotError, "no text"):
+                read_series(path)
+            with self.assertRaisesRegex(CannotError, "no regular file"):
+                read_series(Path("/dev/zero"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,146 @@
+"""`hakmem stat`: three forms of the same numbers, series, and refusals in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import fakes
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from hakmem_observe.snapshot import read_series
+
+
+class Forms(fakes.FakeTest):
+    def test_table(self) -> None:
+        done = fakes.hakmem("stat", str(self.start().pid))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for pattern in (
+            r"large live +32.0 KiB +33%",
+            r"(?m)^ 48 B +2.1 KiB +45 +720 B +14.1 KiB +1 ",
+            r"4711 +1.2 KiB +240 B",
+            r"span +77 +5 +6.49%",
+            r"soft limit +none",
+            r"heartbeats +10",
+        ):
+            self.assertRegex(done.stdout, pattern)
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+
+    def test_explains(self) -> None:
+        done = fakes.hakmem("stat", str(self.start().pid), "--explain")
+        self.assertRegex(done.stdout, r"heartbeats +10 +visits for the budget")
+        self.assertIn("free units that heaps keep by them", done.stdout)
+
+    def test_json_can_be_read_again(self) -> None:
+        done = fakes.hakmem("stat", str(self.start().pid), "--json")
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "s.json"
+            path.write_text(done.stdout)
+            (taken,) = read_series(path)
+            self.assertEqual(taken.to_json(), json.loads(done.stdout))
+            again = fakes.hakmem("stat", str(path), "--json")
+            self.assertEqual(again.stdout, done.stdout)
+            self.assertIn("large live", fakes.hakmem("stat", str(path)).stdout)
+
+    def test_openmetrics_is_valid(self) -> None:
+        done = fakes.hakmem("stat", str(self.start().pid), "--openmetrics")
+        self.assertTrue(done.stdout.endswith("# EOF\n"))
+        families = {family.name: family for family in text_string_to_metric_families(done.stdout)}
+        self.assertTrue(all(name.startswith("hakmem_") for name in families))
+        self.assertEqual(
+            (families["hakmem_refills"].type, families["hakmem_refills"].samples[0].value), ("counter", 12)
+        )
+        (sample,) = families["hakmem_class_live_blocks"].samples
+        self.assertEqual((sample.labels, sample.value), ({"class": "1", "size": "48"}, 45))
+        self.assertEqual(families["hakmem_requested_bytes"].unit, "bytes")
+        self.assertEqual(families["hakmem_heartbeats"].documentation, "visits for the budget")
+
+    def test_openmetrics_with_any_text(self) -> None:
+        told = {"schema": "hakmem-stats", "version": 1, "library": 'a"b\\c\nd', "pid": 1, "unix_ms": 1}
+        told |= {"counters": {"odd-name": 1, "x_total": 2}, "locks": [{"name": '"', "taken": 3}]}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(told, file)
+            file.flush()
+            done = fakes.hakmem("stat", file.name, "--openmetrics")
+        families = {family.name: family for family in text_string_to_metric_families(done.stdout)}
+        self.assertEqual(families["hakmem_library"].samples[0].labels["version"], 'a"b\\c\nd')
+        self.assertEqual(families["hakmem_x"].samples[0].value, 2)
+
+
+class Series(fakes.FakeTest):
+    def record(self, pid: int, *words: str) -> subprocess.Popen[str]:
+        environment = {**os.environ, "PYTHONPATH": str(fakes.ROOT / "python")}
+        command = [*fakes.HAKMEM, "stat", str(pid), "--every", "0.05", *words]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_until_the_process_ends(self) -> None:
+        process = self.start()
+        recorder = self.record(process.pid)
+        assert recorder.stdout is not None
+        lines = [recorder.stdout.readline() for _ in range(6)]
+        self.end(process)
+        out, err = recorder.communicate(timeout=20)
+        self.assertEqual((recorder.returncode, err), (0, ""))
+        times = [json.loads(line)["unix_ms"] for line in [*lines, *out.splitlines()]]
+        self.assertGreater(len(times), 5)
+        self.assertEqual(times, sorted(times))
+
+    def test_until_interrupted_into_a_file(self) -> None:
+        process = self.start()
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "series.jsonl"
+            recorder = self.record(process.pid, "--output", str(path))
+            while recorder.poll() is None and not (path.exists() and path.read_text().count("\n") > 5):
+                time.sleep(0.05)
+            recorder.send_signal(signal.SIGINT)
+            _, err = recorder.communicate(timeout=20)
+            self.assertEqual((recorder.returncode, err), (0, ""))
+            self.assertGreater(len(read_series(path)), 5)
+            done = fakes.hakmem("stat", str(process.pid), "--every", "1", "--output", str(path))
+            self.assert_refused(done, str(path), "it exists")
+
+    def test_reader_that_goes(self) -> None:
+        recorder = self.record(self.start().pid)
+        assert recorder.stdout is not None
+        recorder.stdout.readline()
+        recorder.stdout.close()
+        self.assertEqual(recorder.wait(20), 0)
+        assert recorder.stderr is not None
+        self.assertEqual(recorder.stderr.read(), "")
+        recorder.stderr.close()
+
+
+class Refusals(fakes.FakeTest):
+    def test_each_is_one_line(self) -> None:
+        own = str(os.getpid())
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write('{"schema":"hakmem-stats"')
+            file.flush()
+            for words, told in (
+                (["frob"], ("frob", "PID|FILE")),
+                (["0"], ("0: no process", "1 to")),
+                (["99999999"], ("99999999", "1 to")),
+                (["/no/such"], ("/no/such", "no such file")),
+                (["/tmp"], ("/tmp", "a directory")),
+                ([file.name], (file.name, "no JSON at line 1")),
+                (["1", "--json", "--openmetrics"], ("--openmetrics",)),
+                (["1", "--every", "0"], ("--every", "0.01 to 86400")),
+                (["1", "--every", "soon"], ("soon", "0.01 to 86400")),
+                (["1", "--output", "x"], ("--output", "only with --every")),
+                ([file.name, "--every", "1"], ("--every", "is a file")),
+                ([own, "--every", "1", "--output", "/no/such/x"], ("does not use hakmem",)),
+                ([own], ("does not use hakmem", "hakmem run")),
+                ([], ("PID|FILE",)),
+                (["1", "--frob"], ("--frob",)),
+            ):
+                with self.subTest(" ".join(words)):
+                    self.assert_refused(fakes.hakmem("stat", *words), *told)
+
+    def test_process_of_another_version(self) -> None:
+        done = fakes.hakmem("stat", str(self.start(wrong="version").pid))
+        self.assert_refused(done, "another version of hakmem's control (9)")

@@ -14,6 +14,8 @@ _OBSERVERS = {
     "stat": "statistics of a running process, or of a file of them",
     "top": "watch a running process",
     "doctor": "is the library really in use?",
+    "prof": "which code of a running process allocates how much",
+    "report": "profiles and recorded statistics as one page",
 }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hakmem_cli.say import CannotError
 
-_TOOL = "addr2line"
+TOOL = "addr2line"
 _CALL = re.compile(r"^(?P<start>\s+#\d+ 0x[0-9a-f]+) \((?P<module>.+)\+0x(?P<offset>[0-9a-f]+)\)$")
 _DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 _UNKNOWN = "??"
@@ -34,11 +34,11 @@ def _call(line: str) -> _Call | None:
     return _Call(found["start"], found["module"], int(found["offset"], 16))
 
 
-def _ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
+def ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
     """What addr2line knows of these offsets, inlined functions first; nothing, if it cannot read the module."""
     if not Path(module).is_file():
         return {}
-    command = [_TOOL, "-a", "-f", "-i", "-C", "-p", "-e", module]
+    command = [TOOL, "-a", "-f", "-i", "-C", "-p", "-e", module]
     done = subprocess.run(
         command, input="".join(f"{offset:#x}\n" for offset in offsets), capture_output=True, text=True
     )
@@ -66,7 +66,7 @@ def _lines(call: _Call, places: list[str]) -> Iterator[str]:
 
 def _stack(calls: list[_Call]) -> Iterator[str]:
     modules = {call.module for call in calls}
-    known = {module: _ask(module, sorted({c.offset for c in calls if c.module == module})) for module in modules}
+    known = {module: ask(module, sorted({c.offset for c in calls if c.module == module})) for module in modules}
     for call in calls:
         yield from _lines(call, known[call.module].get(call.offset, []))
 
@@ -100,7 +100,7 @@ def _growing(report: Path, ended: threading.Event) -> Iterator[str]:
 def follow(report: Path, ended: threading.Event) -> None:
     """Shows a report on standard error while it is written."""
     lines: Iterable[str] = _growing(report, ended)
-    if shutil.which(_TOOL) is not None:
+    if shutil.which(TOOL) is not None:
         lines = symbolized(lines)
     for line in lines:
         sys.stderr.write(line)
@@ -108,8 +108,8 @@ def follow(report: Path, ended: threading.Event) -> None:
 
 
 def symbolize(path: str | None) -> int:
-    if shutil.which(_TOOL) is None:
-        raise CannotError(f"{_TOOL} is not installed (Debian: binutils)")
+    if shutil.which(TOOL) is None:
+        raise CannotError(f"{TOOL} is not installed (Debian: binutils)")
     try:
         with open(path, errors="replace") if path is not None else sys.stdin as report:
             for line in symbolized(report):

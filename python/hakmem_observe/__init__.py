@@ -1,1 +1,1 @@
-"""Looking at a process from outside: statistics, a live view, the doctor."""
+"""Looking at a process from outside: statistics, a live view, the doctor, heap profiles, the report."""

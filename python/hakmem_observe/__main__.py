@@ -15,7 +15,7 @@ from typing import NoReturn  # noqa: E402
 from hakmem_cli.say import CANNOT, CannotError, say  # noqa: E402
 
 # The module of a command has USE, add_arguments(parser) and a function of the command's name.
-COMMANDS = ("stat", "top", "doctor")
+COMMANDS = ("stat", "top", "doctor", "prof", "report")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -19,19 +19,21 @@
 #include "span/span.h"
 #include "span/superslab.h"
 
+#define KIND_OF(g) ((g) == METRIC_MEMORY || (g) == METRIC_PROFILE ? METRIC_GAUGE : METRIC_COUNTER)
+
 /* Rows of the table: a word; one in each element of an array; in each heap; among each heap's counts. */
-#define WORD(what, n, word, a)                                                                                       \
-    {.name = (n), .about = (a), .at = (uintptr_t)&(word), .scale = 1, .count = 1, .scope = METRIC_GLOBAL, \
-     .width = sizeof(word), what}
-#define SCALED(what, n, word, s, a)                                                                                  \
-    {.name = (n), .about = (a), .at = (uintptr_t)&(word), .scale = (s), .count = 1, .scope = METRIC_GLOBAL, \
-     .width = sizeof(word), what}
-#define EACH(what, n, array, field, a)                                                                               \
+#define WORD(g, n, word, a)                                                                                          \
+    {.name = (n), .about = (a), .at = (uintptr_t)&(word), .scale = 1, .count = 1, .scope = METRIC_GLOBAL,            \
+     .width = sizeof(word), .group = (g), .kind = KIND_OF(g)}
+#define SCALED(g, n, word, s, a)                                                                                     \
+    {.name = (n), .about = (a), .at = (uintptr_t)&(word), .scale = (s), .count = 1, .scope = METRIC_GLOBAL,          \
+     .width = sizeof(word), .group = (g), .kind = KIND_OF(g)}
+#define EACH(g, n, array, field, a)                                                                                  \
     {.name = (n), .about = (a), .at = (uintptr_t)&(array)[0].field, .scale = 1, .stride = sizeof((array)[0]),        \
-     .count = SHARDS, .scope = METRIC_GLOBAL, .width = sizeof((array)[0].field), what}
-#define IN_HEAP(what, n, field, s, a)                                                                                \
-    {.name = (n), .about = (a), .at = offsetof(struct heap, field), .scale = (s), .count = 1, \
-    .scope = METRIC_HEAP, .width = sizeof(((struct heap *)0)->field), what}
+     .count = SHARDS, .scope = METRIC_GLOBAL, .width = sizeof((array)[0].field), .group = (g), .kind = KIND_OF(g)}
+#define IN_HEAP(g, n, field, s, a)                                                                                   \
+    {.name = (n), .about = (a), .at = offsetof(struct heap, field), .scale = (s), .count = 1,                        \
+    .scope = METRIC_HEAP, .width = sizeof(((struct heap *)0)->field), .group = (g), .kind = KIND_OF(g)}
 #define COUNTED(n, which, a)                                                                                         \
     {.name = (n), .about = (a), .at = offsetof(struct heap_counts, of[which]), .scale = 1, .count = 1,               \
      .kind = METRIC_COUNTER, .scope = METRIC_COUNT, .width = 8, .group = METRIC_COUNTERS}
@@ -40,36 +42,29 @@
      .stride = sizeof(((struct heap_counts *)0)->field[0]), .count = SIZE_CLASSES, .kind = (k),                      \
      .scope = METRIC_COUNT_CLASS, .width = sizeof(((struct heap_counts *)0)->field[0]), .group = METRIC_COUNTERS}
 #define LOCK(n, lock, a)                                                                                             \
-    WORD(LOCKS, n ".taken", (lock).taken, "how often it was taken: " a),                      \
-        WORD(LOCKS, n ".waits", (lock).waits, "how often a thread had to wait for it"),       \
-        WORD(LOCKS, n ".waited_ns", (lock).waited_ns, "how long, in sum, nanoseconds")
-
-/* What the first argument of a row may be. */
-#define MEMORY .group = METRIC_MEMORY, .kind = METRIC_GAUGE
-#define COUNTER .group = METRIC_COUNTERS, .kind = METRIC_COUNTER
-#define SYSTEM .group = METRIC_OS, .kind = METRIC_COUNTER
-#define PROFILE .group = METRIC_PROFILE, .kind = METRIC_GAUGE
-#define LOCKS .group = METRIC_LOCKS, .kind = METRIC_COUNTER
+    WORD(METRIC_LOCKS, n ".taken", (lock).taken, "how often it was taken: " a),                                      \
+        WORD(METRIC_LOCKS, n ".waits", (lock).waits, "how often a thread had to wait for it"),                       \
+        WORD(METRIC_LOCKS, n ".waited_ns", (lock).waited_ns, "how long, in sum, nanoseconds")
 
 const struct metric metrics[] = {
-    EACH(MEMORY, "large_live_bytes", large_live, bytes, "live blocks of more than 32 KiB, whole pages"),
-    EACH(MEMORY, "large_live_blocks", large_live, blocks, "how many of them"),
-    EACH(MEMORY, "checked_live_bytes", run_live, bytes, "live blocks of check mode, as they were requested"),
-    EACH(MEMORY, "checked_live_blocks", run_live, blocks, "how many of them"),
-    WORD(MEMORY, "sampled_live_bytes", slabs_live.bytes, "live small blocks that the heap profiler has sampled"),
-    WORD(MEMORY, "sampled_live_blocks", slabs_live.blocks, "how many of them"),
-    EACH(MEMORY, "bigcache_bytes", bigcache_shards, bytes, "freed large blocks that are kept for the next requests"),
-    SCALED(MEMORY, "dirty_bytes", superslab_dirty, UNIT_SIZE, "free units that still have their pages; given back by age"),
-    WORD(MEMORY, "metadata_bytes", meta_bytes, "the allocator's own tables; not all of it is in memory"),
-    IN_HEAP(MEMORY, "slab_bytes", units, UNIT_SIZE, "slabs of all size classes: live, cached and free blocks, and holes"),
-    IN_HEAP(MEMORY, "hole_bytes", hole_bytes, 1, "of slabs, pages without a block in use that were given back"),
-    IN_HEAP(MEMORY, "stock_bytes", stock_units, UNIT_SIZE, "free units that heaps keep by them for their next slabs"),
-    WORD(MEMORY, "charged_bytes", limit_bytes, "units in use, and free ones with their pages; limits count it and metadata_bytes"),
-    WORD(MEMORY, "used_bytes", span_totals.used_bytes, "units in slabs, in stocks, and of large blocks, kept ones too"),
-    WORD(MEMORY, "usable_bytes", span_totals.committed_bytes, "of the range, what may be written"),
-    WORD(MEMORY, "reserved_bytes", span_totals.reserved_bytes, "the range: addresses, not memory"),
-    WORD(MEMORY, "soft_limit_bytes", policy.soft_limit, "beyond it memory is given back first; 0: not looked up yet"),
-    WORD(MEMORY, "hard_limit_bytes", policy.hard_limit, "beyond it requests fail"),
+    EACH(METRIC_MEMORY, "large_live_bytes", large_live, bytes, "live blocks of more than 32 KiB, whole pages"),
+    EACH(METRIC_MEMORY, "large_live_blocks", large_live, blocks, "how many of them"),
+    EACH(METRIC_MEMORY, "checked_live_bytes", run_live, bytes, "live blocks of check mode, as they were requested"),
+    EACH(METRIC_MEMORY, "checked_live_blocks", run_live, blocks, "how many of them"),
+    WORD(METRIC_MEMORY, "sampled_live_bytes", slabs_live.bytes, "live small blocks that the heap profiler has sampled"),
+    WORD(METRIC_MEMORY, "sampled_live_blocks", slabs_live.blocks, "how many of them"),
+    EACH(METRIC_MEMORY, "bigcache_bytes", bigcache_shards, bytes, "freed large blocks that are kept for the next requests"),
+    SCALED(METRIC_MEMORY, "dirty_bytes", superslab_dirty, UNIT_SIZE, "free units that still have their pages; given back by age"),
+    WORD(METRIC_MEMORY, "metadata_bytes", meta_bytes, "the allocator's own tables; not all of it is in memory"),
+    IN_HEAP(METRIC_MEMORY, "slab_bytes", units, UNIT_SIZE, "slabs of all size classes: live, cached and free blocks, and holes"),
+    IN_HEAP(METRIC_MEMORY, "hole_bytes", hole_bytes, 1, "of slabs, pages without a block in use that were given back"),
+    IN_HEAP(METRIC_MEMORY, "stock_bytes", stock_units, UNIT_SIZE, "free units that heaps keep by them for their next slabs"),
+    WORD(METRIC_MEMORY, "charged_bytes", limit_bytes, "units in use, and free ones with their pages; limits count it and metadata_bytes"),
+    WORD(METRIC_MEMORY, "used_bytes", span_totals.used_bytes, "units in slabs, in stocks, and of large blocks, kept ones too"),
+    WORD(METRIC_MEMORY, "usable_bytes", span_totals.committed_bytes, "of the range, what may be written"),
+    WORD(METRIC_MEMORY, "reserved_bytes", span_totals.reserved_bytes, "the range: addresses, not memory"),
+    WORD(METRIC_MEMORY, "soft_limit_bytes", policy.soft_limit, "beyond it memory is given back first; 0: not looked up yet"),
+    WORD(METRIC_MEMORY, "hard_limit_bytes", policy.hard_limit, "beyond it requests fail"),
 
     COUNTED("served_by_mail", COUNT_BY_MAIL, "requests that found blocks that other threads had freed: no refill was needed"),
     COUNTED("served_by_current_slab", COUNT_BY_CURRENT, "refills by the slab that had served the last one"),
@@ -78,11 +73,11 @@ const struct metric metrics[] = {
     COUNTED("served_by_new_slab", COUNT_BY_NEW, "refills by a new slab, no idle heap having room either"),
     COUNTED("not_served", COUNT_NOT_SERVED, "refills that found no memory at all"),
     COUNTED("units_from_stock", COUNT_FROM_STOCK, "slabs whose units the heap had by it"),
-    WORD(COUNTER, "units_warm", span_totals.served[SPAN_WARM], "runs of units that still had their pages"),
-    WORD(COUNTER, "units_partly", span_totals.served[SPAN_PARTLY], "runs of clean units in a superslab that is in use: no warm one fitted"),
-    WORD(COUNTER, "units_empty", span_totals.served[SPAN_EMPTY], "runs in an unused superslab: none in use had room"),
-    WORD(COUNTER, "units_new", span_totals.served[SPAN_NEW], "runs in a superslab that was never used before: there was no other"),
-    EACH(COUNTER, "large_from_bigcache", bigcache_shards, served, "large blocks that a kept one has served"),
+    WORD(METRIC_COUNTERS, "units_warm", span_totals.served[SPAN_WARM], "runs of units that still had their pages"),
+    WORD(METRIC_COUNTERS, "units_partly", span_totals.served[SPAN_PARTLY], "runs of clean units in a superslab that is in use: no warm one fitted"),
+    WORD(METRIC_COUNTERS, "units_empty", span_totals.served[SPAN_EMPTY], "runs in an unused superslab: none in use had room"),
+    WORD(METRIC_COUNTERS, "units_new", span_totals.served[SPAN_NEW], "runs in a superslab that was never used before: there was no other"),
+    EACH(METRIC_COUNTERS, "large_from_bigcache", bigcache_shards, served, "large blocks that a kept one has served"),
     COUNTED("large_blocks", COUNT_LARGE, "requests for large blocks"),
     COUNTED("large_frees", COUNT_LARGE_FREED, "large blocks freed"),
     COUNTED("flushed_blocks", COUNT_FLUSHED, "small blocks that left full magazines"),
@@ -96,26 +91,26 @@ const struct metric metrics[] = {
     COUNTED("trimmed_magazines", COUNT_TRIMMED, "magazines that were not used for a while, and gave everything back"),
     COUNTED("emptied_heaps", COUNT_EMPTIED, "heaps of sleeping or ended threads that others have emptied"),
     COUNTED("purged_hole_bytes", COUNT_HOLE_BYTES, "given back within slabs, in sum"),
-    WORD(COUNTER, "purged_unit_bytes", span_totals.purged_bytes, "given back of free units, in sum"),
+    WORD(METRIC_COUNTERS, "purged_unit_bytes", span_totals.purged_bytes, "given back of free units, in sum"),
     OF_CLASS(METRIC_COUNTER, "refills", refills, "how often the magazine was empty"),
     OF_CLASS(METRIC_COUNTER, "flushes", flushes, "how often the magazine was full"),
     OF_CLASS(METRIC_GAUGE, "slabs", slabs, "slabs there are"),
 
-    WORD(SYSTEM, "mmap", os_calls[OS_MMAP], "calls"),
-    WORD(SYSTEM, "munmap", os_calls[OS_MUNMAP], "calls"),
-    WORD(SYSTEM, "mremap", os_calls[OS_MREMAP], "calls"),
-    WORD(SYSTEM, "mprotect", os_calls[OS_MPROTECT], "calls"),
-    WORD(SYSTEM, "madvise", os_calls[OS_MADVISE], "calls"),
-    WORD(SYSTEM, "membarrier", os_calls[OS_MEMBARRIER], "calls"),
+    WORD(METRIC_OS, "mmap", os_calls[OS_MMAP], "calls"),
+    WORD(METRIC_OS, "munmap", os_calls[OS_MUNMAP], "calls"),
+    WORD(METRIC_OS, "mremap", os_calls[OS_MREMAP], "calls"),
+    WORD(METRIC_OS, "mprotect", os_calls[OS_MPROTECT], "calls"),
+    WORD(METRIC_OS, "madvise", os_calls[OS_MADVISE], "calls"),
+    WORD(METRIC_OS, "membarrier", os_calls[OS_MEMBARRIER], "calls"),
 
-    WORD(PROFILE, "rate_bytes", policy.profile_bytes, "requested on average between two samples; 0: none are taken"),
-    WORD(PROFILE, "samples", profile_totals.allocated.count, "requests that were samples, since the profile began"),
-    WORD(PROFILE, "live_samples", profile_totals.live.count, "of them, those that live"),
-    WORD(PROFILE, "live_bytes", profile_totals.live_weight, "estimate of all that lives and was requested since"),
-    WORD(PROFILE, "peak_bytes", profile_totals.peak_weight, "the most that was"),
-    WORD(PROFILE, "dropped", profile_totals.dropped, "samples that could not be kept: the profiler's memory is full"),
-    WORD(PROFILE, "sites", profile_totals.sites, "different stacks and sizes"),
-    WORD(PROFILE, "memory_bytes", profile_own_bytes, "the profiler's own tables, less the stacks"),
+    WORD(METRIC_PROFILE, "rate_bytes", policy.profile_bytes, "requested on average between two samples; 0: none are taken"),
+    WORD(METRIC_PROFILE, "samples", profile_totals.allocated.count, "requests that were samples, since the profile began"),
+    WORD(METRIC_PROFILE, "live_samples", profile_totals.live.count, "of them, those that live"),
+    WORD(METRIC_PROFILE, "live_bytes", profile_totals.live_weight, "estimate of all that lives and was requested since"),
+    WORD(METRIC_PROFILE, "peak_bytes", profile_totals.peak_weight, "the most that was"),
+    WORD(METRIC_PROFILE, "dropped", profile_totals.dropped, "samples that could not be kept: the profiler's memory is full"),
+    WORD(METRIC_PROFILE, "sites", profile_totals.sites, "different stacks and sizes"),
+    WORD(METRIC_PROFILE, "memory_bytes", profile_own_bytes, "the profiler's own tables, less the stacks"),
 
     LOCK("span", span_lock, "superslabs and units"),
     LOCK("life", life_lock, "idle heaps"),
@@ -123,12 +118,12 @@ const struct metric metrics[] = {
     LOCK("profiler", profiler_lock, "what the heap profiler has counted"),
     LOCK("orphan", orphan_lock, "the heap of threads that have none"),
     LOCK("meta", meta_lock, "the allocator's own memory"),
-    EACH(LOCKS, "bigcache.taken", bigcache_shards, lock.taken, "how often they were taken: kept large blocks"),
-    EACH(LOCKS, "bigcache.waits", bigcache_shards, lock.waits, "how often a thread had to wait"),
-    EACH(LOCKS, "bigcache.waited_ns", bigcache_shards, lock.waited_ns, "how long, in sum, nanoseconds"),
-    IN_HEAP(LOCKS, "heap.taken", lock.taken, 1, "how often they were taken: a heap that somebody else works on"),
-    IN_HEAP(LOCKS, "heap.waits", lock.waits, 1, "how often a thread had to wait"),
-    IN_HEAP(LOCKS, "heap.waited_ns", lock.waited_ns, 1, "how long, in sum, nanoseconds"),
+    EACH(METRIC_LOCKS, "bigcache.taken", bigcache_shards, lock.taken, "how often they were taken: kept large blocks"),
+    EACH(METRIC_LOCKS, "bigcache.waits", bigcache_shards, lock.waits, "how often a thread had to wait"),
+    EACH(METRIC_LOCKS, "bigcache.waited_ns", bigcache_shards, lock.waited_ns, "how long, in sum, nanoseconds"),
+    IN_HEAP(METRIC_LOCKS, "heap.taken", lock.taken, 1, "how often they were taken: a heap that somebody else works on"),
+    IN_HEAP(METRIC_LOCKS, "heap.waits", lock.waits, 1, "how often a thread had to wait"),
+    IN_HEAP(METRIC_LOCKS, "heap.waited_ns", lock.waited_ns, 1, "how long, in sum, nanoseconds"),
 };
 
 const size_t metric_count = sizeof metrics / sizeof metrics[0];

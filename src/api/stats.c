@@ -13,6 +13,7 @@
 #include "heap/fork.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
+#include "heap/shelf.h"
 #include "large/bigcache.h"
 #include "large/large.h"
 #include "observe/profile_slabs.h"
@@ -21,7 +22,7 @@
 
 static void add_heap(struct hak_stats *stats, const struct heap *heap)
 {
-    size_t slab_bytes = load_relaxed(&heap->units) << UNIT_SHIFT;
+    size_t bytes = load_relaxed(&heap->units) << UNIT_SHIFT;
     size_t in_use = load_relaxed(&heap->hole_bytes);
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         size_t size = size_classes[class].size;
@@ -36,7 +37,7 @@ static void add_heap(struct hak_stats *stats, const struct heap *heap)
         stats->flushes += load_relaxed(&heap->counts->flushes[class]);
         in_use += out * size;
     }
-    stats->slab_free_bytes += slab_bytes - min_size(slab_bytes, in_use);
+    stats->slab_free_bytes += bytes - min_size(bytes, in_use);
     stats->hole_bytes += load_relaxed(&heap->hole_bytes);
     stats->requested_bytes += heap_requested(heap);
     stats->purged_bytes += load_relaxed(&heap->counts->of[COUNT_HOLE_BYTES]);
@@ -73,6 +74,21 @@ void stats_read(struct hak_stats *stats)
     *stats = (struct hak_stats){0};
     if (load_acquire(&arena.base) != NULL)
         door_visit(read, stats);
+}
+
+bool stats_next_heap(struct heap_free *free)
+{
+    const struct heap *heap = free->at != NULL ? free->at->next : life_heaps();
+    if (heap == NULL)
+        return false;
+    *free = (struct heap_free){.at = heap, .number = heap->number};
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        free->cached_blocks[class] = magazine_count(heap, class);
+        free->cached_bytes += free->cached_blocks[class] * size_classes[class].size;
+    }
+    free->free_bytes = shelf_free_bytes(heap);
+    free->slab_bytes = (load_relaxed(&heap->units) << UNIT_SHIFT) - load_relaxed(&heap->hole_bytes);
+    return true;
 }
 
 static void read_resident(void *argument)

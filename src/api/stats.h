@@ -2,12 +2,29 @@
 #ifndef HAK_API_STATS_H
 #define HAK_API_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "config/size_class.h"
 #include "hakmem.h"
+
+struct heap;
 
 /* Counts are exact while no other thread allocates. */
 void stats_read(struct hak_stats *stats);
+
+/* Free blocks of one heap. */
+struct heap_free {
+    unsigned number;
+    size_t slab_bytes;                  /* all that its slabs hold, less holes */
+    size_t free_bytes;                  /* of it, in slabs */
+    size_t cached_bytes;                /* of it, in magazines */
+    size_t cached_blocks[SIZE_CLASSES];
+    const struct heap *at;              /* where stats_next_heap goes on */
+};
+
+/* The first heap if free->at is NULL, else the next. False: there are no more. A moment old; any thread. */
+bool stats_next_heap(struct heap_free *free);
 
 /* Bytes of the heap that are in memory: the kernel is asked, for each superslab. */
 size_t stats_resident_bytes(void);

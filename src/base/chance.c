@@ -21,14 +21,12 @@ static double split(double x, int *power)
     return x / 2;
 }
 
-/* ln x = 2 artanh((x - 1) / (x + 1)). From sqrt(1/2) to sqrt(2) ten terms are as exact as a double. */
+/* ln x = 2 artanh((x - 1) / (x + 1)). From sqrt(1/2) to sqrt(2) six terms are right to ten digits. */
 static double ln_near_one(double x)
 {
     double f = (x - 1) / (x + 1);
-    double sum = 0;
-    for (int odd = 19; odd > 0; odd -= 2)
-        sum = sum * f * f + 1.0 / odd;
-    return 2 * f * sum;
+    double ff = f * f;
+    return 2 * f * (1 + ff * (1. / 3 + ff * (1. / 5 + ff * (1. / 7 + ff * (1. / 9 + ff / 11)))));
 }
 
 /* -ln(n / 2^53) for n from 1 to 2^53. */
@@ -39,17 +37,17 @@ double chance_wait(uint64_t random)
     return (UNIFORM_BITS - power) * LN2 - ln_near_one(mantissa);
 }
 
-/* With e(x) = exp(-x) - 1: e(2x) = e(x) (e(x) + 2), and near 0 eight terms of the series are as exact as a double. */
+/* With e(x) = exp(-x) - 1: e(2x) = e(x) (e(x) + 2), and near 0 five terms of the series are right to nine digits. */
 double chance_within(double x)
 {
     int doublings = 0;
     if (x > 40)
         return 1;
-    for (; x > 1.0 / 16; x /= 2)
+    while (x > 1. / 16) {
+        x /= 2;
         doublings++;
-    double e = 0;
-    for (int n = 8; n > 0; n--)
-        e = (e + 1) * -x / n;
+    }
+    double e = -x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5))));
     for (; doublings > 0; doublings--)
         e *= e + 2;
     return -e;

@@ -1,4 +1,5 @@
-/* Waiting times: how far it is to the next event of a Poisson process, and how likely one is. Without libm. */
+/* Waiting times: how far it is to the next event of a Poisson process, and how likely one is. Without libm; right to eight
+ * digits at least. */
 #ifndef HAK_BASE_CHANCE_H
 #define HAK_BASE_CHANCE_H
 

@@ -15,7 +15,7 @@
 #include "config/values.h"
 #include "os/os.h"
 
-enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024 };
+enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024, ROUTES_USUAL = 1000, ROUTES_MOST = 1000000 };
 
 #define GUARD_BYTES_MOST TIB
 #define PROFILE_BYTES_MOST TIB
@@ -194,15 +194,30 @@ static bool parse_traced(const char *value, const char *end, struct policy *want
     return false;
 }
 
-/* Operations are seen in check mode only: the least of it, unless more is asked for. */
+static bool parse_route(const char *value, const char *end, struct policy *wanted)
+{
+    static const char word[] = "route";
+    size_t length = sizeof word - 1;
+    if (strncmp(value, word, length) != 0)
+        return false;
+    wanted->trace = TRACE_ROUTE;
+    wanted->traced = ROUTES_USUAL;
+    if (value + length == end)
+        return true;
+    return value[length] == ':' && value_number(value + length + 1, end, ROUTES_MOST, &wanted->traced) && wanted->traced > 0;
+}
+
+/* Blocks are seen in check mode only: the least of it, unless more is asked for. */
 static bool set_trace(const char *value)
 {
     struct policy wanted = policy;
     const char *comma = strchr(value, ',');
     const char *end = comma != NULL ? comma : value + strlen(value);
-    if (!parse_traced(value, end, &wanted) || (comma != NULL && !fail_report_to(comma + 1)))
+    bool of_routes = parse_route(value, end, &wanted);
+    if ((!of_routes && !parse_traced(value, end, &wanted)) || (comma != NULL && !fail_report_to(comma + 1)))
         return false;
-    wanted.checks |= CHECK_FREE;
+    if (!of_routes)
+        wanted.checks |= CHECK_FREE;
     policy = wanted;
     return true;
 }
@@ -255,7 +270,9 @@ static const struct option options[] = {
      "0", set_profile},
     {"HAKMEM_CRASH", "0, 1", "0", set_crash},
     {"HAKMEM_CHECK", "0, 1, or some of free, redzone, poison, quarantine, leaks, stacks with commas between", "0", set_check},
-    {"HAKMEM_TRACE", "ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path",
+    {"HAKMEM_TRACE",
+     "route, route:N (1 to 1000000), ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an "
+     "absolute path",
      "none", set_trace},
     {"HAKMEM_STATS", "exit, a signal (HUP, USR1, USR2, WINCH, or with SIG before it), or an absolute path", "none", set_stats},
     {"HAKMEM_LIVE", "an absolute path of a directory, for a page that tools may read", "none", set_live},

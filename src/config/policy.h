@@ -35,12 +35,13 @@ enum stats_when {
     STATS_SERIES,    /* to a file, every second and at the end */
 };
 
-/* Whose history is written (check/trace.h). */
+/* What is written of each operation (check/trace.h). */
 enum trace {
     TRACE_NOTHING,
     TRACE_ADDRESS, /* of the block at this address */
     TRACE_OFFSET,  /* of that so many bytes into the heap's range, whose place differs in each run */
     TRACE_CLASS,   /* of blocks of the size class that serves so many bytes */
+    TRACE_ROUTE,   /* of so many visits to the door: which way they went (api/route_trace.h) */
 };
 
 struct policy {
@@ -56,7 +57,7 @@ struct policy {
     bool crash_reports;        /* is what kills the process reported? */
     unsigned checks;           /* of enum check; 0: check mode is off */
     enum trace trace;
-    uintptr_t traced;          /* the address or the bytes */
+    uintptr_t traced;          /* the address, the bytes, or how many */
     enum stats_when stats;     /* when are statistics written? */
     int stats_signal;          /* its number */
     size_t profile_bytes;      /* requested, on average, between two samples of the heap profiler; 0: none, 1: all */

@@ -49,7 +49,16 @@ static struct heap *enter_own(void)
     entry_enter(heap, seen);
     if (UNLIKELY(heap->deferred_count > 0))
         route_deferred(heap);
+    if (UNLIKELY(heap_events.entered != NULL))
+        heap_events.entered(heap);
     return heap;
+}
+
+/* Before the door is left: what has been done is told to who listens. */
+ALWAYS_INLINE void tell_listener(struct heap *heap, const char *operation, const void *p, size_t size)
+{
+    if (UNLIKELY(heap_events.leaving != NULL))
+        heap_events.leaving(heap, operation, p, size);
 }
 
 bool door_open(void)
@@ -210,6 +219,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
     void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size, os_frame_here()) : NULL;
     if (LIKELY(block == NULL))
         block = small(heap, size);
+    tell_listener(heap, "malloc", block, size);
     leave(heap);
     if (UNLIKELY(block == NULL))
         errno = ENOMEM;
@@ -261,6 +271,7 @@ ENTRANCE void *door_malloc_large(size_t size, size_t align, bool *zero)
     if (heap != NULL) {
         if (UNLIKELY(heap->view.budget < 0) && block != NULL)
             sample_large(heap, block, size, os_frame_here());
+        tell_listener(heap, "malloc", block, size);
         leave(heap);
     }
     if (block == NULL)
@@ -295,6 +306,7 @@ ENTRANCE void *door_resize_large(struct large *block, size_t size)
     if (heap != NULL) {
         if (UNLIKELY(heap->view.budget < 0) && p != NULL)
             sample_large(heap, p, size, os_frame_here());
+        tell_listener(heap, "realloc", p, size);
         leave(heap);
     }
     return p;
@@ -316,6 +328,7 @@ ALWAYS_INLINE void free_as(void *p, struct freeing how)
         return;
     }
     route_free(heap, p, &how);
+    tell_listener(heap, "free", p, how.size);
     entry_leave(heap);
     if (UNLIKELY(control_is_asked()))
         serve_tools();

@@ -21,6 +21,10 @@ struct heap_events {
     bool (*free_other)(void *p);
     bool (*size_of_other)(const void *p, size_t *size);
 
+    /* The door has been entered, and is about to be left after an operation on p, of `size` bytes if those are known. Inside it. */
+    void (*entered)(struct heap *heap);
+    void (*leaving)(struct heap *heap, const char *operation, const void *p, size_t size);
+
     /* A tool outside asks for something (control.h). Outside the door, by a thread that has just left it. */
     void (*asked)(void);
 };

@@ -156,8 +156,8 @@ _Static_assert(offsetof(struct heap, twin) - offsetof(struct heap, view) == (siz
 /* Bytes that its threads have requested, since its birth. */
 ALWAYS_INLINE uint64_t heap_requested(const struct heap *heap)
 {
-    int64_t left = load_relaxed(&heap->view.budget) + load_relaxed(&heap->twin.budget);
-    return (uint64_t)(load_relaxed(&heap->granted) - left);
+    int64_t unspent = load_relaxed(&heap->view.budget) + load_relaxed(&heap->twin.budget);
+    return (uint64_t)(load_relaxed(&heap->granted) - unspent);
 }
 
 ALWAYS_INLINE void tally(struct heap *heap, enum heap_count which)

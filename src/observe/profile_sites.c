@@ -14,6 +14,8 @@ enum {
     SAMPLES_AT_ONCE = 256,
 };
 
+#define BUCKETS_BYTES (sizeof(void *) << BUCKET_BITS)
+
 struct profile_totals profile_totals;
 
 static struct site **buckets;
@@ -24,10 +26,10 @@ bool sites_begin(size_t rate, uint64_t now_ms)
 {
     uint32_t profile = profile_totals.profile + 1;
     if (buckets == NULL)
-        buckets = profile_alloc(sizeof *buckets << BUCKET_BITS);
+        buckets = profile_alloc(BUCKETS_BYTES);
     if (buckets == NULL)
         return false;
-    memset(buckets, 0, sizeof *buckets << BUCKET_BITS);
+    memset(buckets, 0, BUCKETS_BYTES);
     profile_totals = (struct profile_totals){.rate = rate, .profile = profile, .started_ms = now_ms};
     return true;
 }

@@ -40,6 +40,11 @@ static bool is_in(const struct range *range, uintptr_t call)
     return call - range->start < range->bytes;
 }
 
+static struct range between(const char *start, const char *stop)
+{
+    return (struct range){(uintptr_t)start, (uintptr_t)stop - (uintptr_t)start};
+}
+
 static struct range library(void)
 {
     struct os_module own;
@@ -65,8 +70,8 @@ static struct range own_range(void)
 size_t stack_own_calls(const uintptr_t *calls, size_t count)
 {
     struct range own = own_range();
-    struct range hot = {(uintptr_t)__start_hak_fragile, (uintptr_t)(__stop_hak_fragile - __start_hak_fragile)};
-    struct range door = {(uintptr_t)__start_hak_entrance, (uintptr_t)(__stop_hak_entrance - __start_hak_entrance)};
+    struct range hot = between(__start_hak_fragile, __stop_hak_fragile);
+    struct range door = between(__start_hak_entrance, __stop_hak_entrance);
     size_t first = count > 0; /* the function that says from where */
     while (first < count && (is_in(&own, calls[first] - 1) || is_in(&hot, calls[first] - 1) || is_in(&door, calls[first] - 1)))
         first++;

@@ -35,14 +35,14 @@ static struct {
     [GUARD] = {.name = "HAKMEM_GUARD=", .grammar = "^" BYTES "(:([0-9]+))?$"},
     [CRASH] = {.name = "HAKMEM_CRASH=", .grammar = "^[01]$"},
     [CHECKS] = {.name = "HAKMEM_CHECK=", .grammar = "^([01]|" CHECKS_ONE "(," CHECKS_ONE ")*)$"},
-    [TRACE] = {.name = "HAKMEM_TRACE=", .grammar = "^(ptr:(heap[+])?0x[0-9a-f]{1,16}|class:([0-9]+))(,/|$)"},
+    [TRACE] = {.name = "HAKMEM_TRACE=", .grammar = "^(ptr:(heap[+])?0x[0-9a-f]{1,16}|class:([0-9]+)|route(:([0-9]+))?)(,/|$)"},
     [PROFILE] = {.name = "HAKMEM_PROFILE=", .grammar = "^" BYTES "(,/.*)?$"},
     [STATS] = {.name = "HAKMEM_STATS=", .grammar = "^(exit|(SIG)?(HUP|USR[12]|WINCH)|/.*)$"},
     [LIVE] = {.name = "HAKMEM_LIVE=", .grammar = "^/"},
     [REPORT] = {.name = "HAKMEM_REPORT=", .grammar = "^/"},
 };
 
-enum { GROUPS = 6 };
+enum { GROUPS = 7 };
 
 static bool has_group(const regmatch_t *group)
 {
@@ -105,8 +105,9 @@ static bool is_purge(const char *text)
 static bool is_trace(const char *text, const regmatch_t *group)
 {
     size_t class = has_group(&group[3]) ? number_in(text, &group[3]) : 1;
+    size_t routes = has_group(&group[5]) ? number_in(text, &group[5]) : 1;
     const char *comma = strchr(text, ',');
-    return class >= 1 && class <= 32768 && (comma == NULL || strlen(comma + 1) < PATH_BYTES_MOST);
+    return class >= 1 && class <= 32768 && routes >= 1 && routes <= 1000000 && (comma == NULL || strlen(comma + 1) < PATH_BYTES_MOST);
 }
 
 static bool is_legal(enum name name, const char *value)

@@ -19,6 +19,12 @@ LIBC_NAMES = {
 # What tools outside look for: an object.
 CONTROL = {"hak_control"}
 
+# Probes for tracers, and how many values each has.
+PROBES = {
+    ("otel_memory", "alloc"): 3, ("otel_memory", "free"): 1,
+    ("hakmem", "refill"): 2, ("hakmem", "flush"): 2, ("hakmem", "purge"): 1,
+}  # fmt: skip
+
 # In the shared library only.
 SECOND_NAMES = {f"__libc_{name}" for name in ("malloc", "free", "calloc", "realloc", "memalign", "valloc", "pvalloc")}
 
@@ -87,6 +93,13 @@ class Gcc(unittest.TestCase):
 
     def test_archive_shows_the_public_names(self) -> None:
         self.assertEqual(defined_names(str(self.directory / "libhakmem.a")), public_names())
+
+    def test_has_probes(self) -> None:
+        notes = output_of("readelf", "-nW", str(self.directory / "libhakmem.so"))
+        found = re.findall(r"Provider: (\S+)\s+Name: (\S+)\s+Location: \S+, Base: (\S+), .*\s+Arguments: (.*)", notes)
+        probes = {(provider, name): len(arguments.split()) for provider, name, _, arguments in found}
+        self.assertEqual(probes, PROBES)
+        self.assertNotIn("0x0000000000000000", [base for _, _, base, _ in found])
 
     def test_serves_a_program(self) -> None:
         library = self.directory / "libhakmem.so"

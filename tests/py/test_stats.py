@@ -13,7 +13,9 @@ import time
 import unittest
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import statistics_fields
 from support import RELEASE
 
 LIBRARY = RELEASE / "libhakmem.so"
@@ -179,6 +181,47 @@ class Statistics(unittest.TestCase):
     def test_no_directory_no_page(self) -> None:
         done = run("print(1)", HAKMEM_LIVE=str(self.directory / "none"))
         self.assertEqual((done.stdout, done.stderr), ("1\n", ""))
+
+    def test_malloc_info_is_as_glibcs(self) -> None:
+        program = """
+import ctypes
+c = ctypes.CDLL(None)
+c.malloc_info(0, ctypes.c_void_p.in_dll(c, "stdout"))
+c.fflush(None)
+"""
+        root = ElementTree.fromstring(run(program).stdout)
+        self.assertEqual((root.tag, root.get("version")), ("malloc", "1"))
+        fast = sum(int(total.get("size", 0)) for total in root.findall("heap/total[@type='fast']"))
+        sizes = sum(int(size.get("total", 0)) for size in root.findall("heap/sizes/size"))
+        whole = root.find("total[@type='fast']")
+        assert whole is not None
+        # The program's output needs blocks itself meanwhile.
+        self.assertAlmostEqual(fast, int(whole.get("size", 0)), delta=20_000)
+        self.assertEqual(fast, sizes)
+
+    def test_routes(self) -> None:
+        lines = run("[bytes(600) for _ in range(9000)]", HAKMEM_TRACE="route:50").stderr.splitlines()
+        self.assertEqual(len(lines), 51)
+        operation = r"(malloc|realloc|free) 0x[0-9a-f]+( of \d+ bytes)?, thread \d+"
+        for number, line in enumerate(lines[:-1], 1):
+            self.assertRegex(line, rf"^hakmem: route {number}: {operation}")
+        self.assertIn("hakmem: route: that was the last; HAKMEM_TRACE=route:N shows N", lines[-1])
+        self.assertTrue(any("served_by_new_slab 1" in line for line in lines))
+
+    def test_each_field_is_explained(self) -> None:
+        stats = checked(run("pass", HAKMEM_STATS="exit").stderr)
+        document = statistics_fields.DOCUMENT.read_text()
+        explained = {field.name for field in statistics_fields.fields()}
+        for group in ("memory", "counters", "profile", "os"):
+            for name in stats[group]:
+                self.assertTrue(name in explained or f"`{name}`" in document, name)
+        for row in [*stats["classes"], *stats["threads"]]:
+            for name in row:
+                self.assertTrue(name in explained or f"`{name}`" in document, name)
+        for lock in stats["locks"]:
+            for name in lock.keys() - {"name"}:
+                self.assertIn(f"{lock['name']}.{name}", explained)
+        self.assertIn(statistics_fields.table(), document, "run tests/py/write_statistics.py")
 
     def test_nothing_is_written_unasked(self) -> None:
         done = run("print(1)")

@@ -167,9 +167,9 @@ static void bad_traces_are_refused(void)
 {
     static const char *const values[] = {"", "1", "ptr", "ptr:", "ptr:0x", "ptr:123", "ptr:0x12g", "ptr:0xA", "ptr:heap+", "ptr:heap+12",
                                          "ptr:0x11112222333344445", "class:", "class:0", "class:32769", "class:x", "class:8,",
-                                         "class:8,file", "route"};
+                                         "class:8,file", "routes", "route:", "route:0", "route:1000001", "route:1K"};
     check_refused("HAKMEM_TRACE", values, sizeof values / sizeof values[0],
-                  "ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path; using none");
+                  "route, route:N (1 to 1000000), ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an absolute path; using none");
 }
 
 static void bad_reports_are_refused(void)

@@ -46,6 +46,26 @@ HAK_EXPORT struct mallinfo mallinfo(void)
     };
 }
 
+static void print_sizes(FILE *stream, const struct heap_free *heap)
+{
+    (void)fputs("<sizes>\n", stream);
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        if (heap->cached_blocks[class] > 0)
+            (void)fprintf(stream, "  <size from=\"%u\" to=\"%u\" total=\"%zu\" count=\"%zu\"/>\n", size_classes[class].size,
+                          size_classes[class].size, heap->cached_blocks[class] * size_classes[class].size,
+                          heap->cached_blocks[class]);
+    (void)fputs("</sizes>\n", stream);
+}
+
+static size_t cached_count(const struct heap_free *heap)
+{
+    size_t count = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        count += heap->cached_blocks[class];
+    return count;
+}
+
+/* As glibc writes it: of free memory. "fast" is what magazines hold, "rest" what else is free, "mmap" live large blocks. */
 HAK_EXPORT int malloc_info(int options, FILE *stream)
 {
     if (options != 0) {
@@ -53,20 +73,31 @@ HAK_EXPORT int malloc_info(int options, FILE *stream)
         return -1;
     }
     struct hak_stats stats;
+    struct heap_free heap = {.at = NULL};
+    size_t cached = 0;
     stats_read(&stats);
+    (void)fputs("<malloc version=\"1\">\n", stream);
+    while (stats_next_heap(&heap)) {
+        size_t count = cached_count(&heap);
+        cached += count;
+        (void)fprintf(stream, "<heap nr=\"%u\">\n", heap.number);
+        print_sizes(stream, &heap);
+        (void)fprintf(stream,
+                      "<total type=\"fast\" count=\"%zu\" size=\"%zu\"/>\n"
+                      "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
+                      "<system type=\"current\" size=\"%zu\"/>\n"
+                      "</heap>\n",
+                      count, heap.cached_bytes, heap.free_bytes, heap.slab_bytes);
+    }
     int written = fprintf(stream,
-                          "<malloc version=\"hakmem-1\">\n"
-                          "<total type=\"small\" count=\"%zu\" size=\"%zu\"/>\n"
-                          "<total type=\"cached\" size=\"%zu\"/>\n"
-                          "<total type=\"large\" count=\"%zu\" size=\"%zu\"/>\n"
-                          "<total type=\"bigcache\" size=\"%zu\"/>\n"
-                          "<total type=\"dirty\" size=\"%zu\"/>\n"
+                          "<total type=\"fast\" count=\"%zu\" size=\"%zu\"/>\n"
+                          "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
+                          "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
                           "<system type=\"current\" size=\"%zu\"/>\n"
                           "<aspace type=\"total\" size=\"%zu\"/>\n"
                           "</malloc>\n",
-                          stats.small_blocks, stats.small_bytes, stats.cached_bytes, stats.large_blocks,
-                          stats.large_bytes, stats.bigcache_bytes, stats.dirty_bytes, stats.committed_bytes,
-                          stats.reserved_bytes);
+                          cached, stats.cached_bytes, stats.slab_free_bytes + stats.bigcache_bytes + stats.dirty_bytes,
+                          stats.large_blocks, stats.large_bytes, stats.held_bytes, stats.reserved_bytes);
     return written < 0 ? -1 : 0;
 }
 

@@ -1,0 +1,74 @@
+"""What is needed of an ELF file to name the addresses in it."""
+
+from __future__ import annotations
+
+import bisect
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import NoteSection, SymbolTableSection
+
+_SYMBOL = struct.Struct("<IBBHQQ")
+_FUNCTIONS = (2, 10)
+"""STT_FUNC and STT_GNU_IFUNC."""
+
+
+@dataclass
+class Binary:
+    path: Path
+    build_id: str = ""
+    segments: list[tuple[int, int, int]] = field(default_factory=list)
+    """Of each loaded one: offset in the file, bytes, address."""
+
+    def address(self, offset: int) -> int | None:
+        """Of a byte of the file, in the file's own numbering, which addr2line and symbols use."""
+        for start, size, address in self.segments:
+            if start <= offset < start + size:
+                return offset - start + address
+        return None
+
+
+def binary(path: Path) -> Binary | None:
+    """None: there is no such file, or it is no ELF file."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            found = Binary(path)
+            for segment in elf.iter_segments("PT_LOAD"):
+                found.segments.append((segment["p_offset"], segment["p_filesz"], segment["p_vaddr"]))
+            for section in elf.iter_sections():
+                if isinstance(section, NoteSection):
+                    for note in section.iter_notes():
+                        if note["n_type"] == "NT_GNU_BUILD_ID":
+                            found.build_id = str(note["n_desc"])
+            return found
+    except (OSError, ELFError, ValueError, struct.error):
+        return None
+
+
+def functions(path: Path) -> list[tuple[int, int, str]]:
+    """Start, bytes and name of each in the tables of symbols, by address."""
+    found = []
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        for name in (".symtab", ".dynsym"):
+            section = elf.get_section_by_name(name)
+            if not isinstance(section, SymbolTableSection) or section["sh_type"] == "SHT_NOBITS":
+                continue
+            strings = elf.get_section(section["sh_link"]).data()
+            for at, info, _, _, value, size in _SYMBOL.iter_unpack(section.data()):
+                if info & 15 in _FUNCTIONS and value and size:
+                    found.append((value, size, strings[at : strings.index(b"\0", at)].decode(errors="replace")))
+    return sorted(found)
+
+
+def covering(known: list[tuple[int, int, str]], address: int) -> str | None:
+    at = bisect.bisect_right(known, (address, 1 << 64, "")) - 1
+    if at >= 0 and known[at][0] <= address < known[at][0] + known[at][1]:
+        return known[at][2].partition("@")[0]
+    return None

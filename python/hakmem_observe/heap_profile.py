@@ -1,0 +1,137 @@
+"""The profile that the library writes: text, heap_v2 with comments of its own. Read strictly."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from hakmem_observe.stacks import LIFETIMES, Amount, Module
+
+_NUMBER = r"(\d{1,18})"
+_TOTALS = rf" *{_NUMBER}: *{_NUMBER} *\[ *{_NUMBER}: *{_NUMBER}\]"
+_HEADER = re.compile(rf"heap profile:{_TOTALS} *@ heap_v2/{_NUMBER}")
+_OWN = re.compile(r"# hakmem-profile (\d+)((?: \w+=\S*)*)")
+_SITE = re.compile(rf"{_TOTALS} @((?: 0x[0-9a-f]{{1,16}})*)")
+_PEAK = re.compile(rf"# peak {_NUMBER} {_NUMBER} lifetimes((?: \d{{1,18}}){{{len(LIFETIMES)}}})")
+_MAPS = "MAPPED_LIBRARIES:"
+_MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) [0-9a-f]+:[0-9a-f]+ \d+(?: +(.*))?")
+_VERSION = 1
+_REQUIRED = ("pid", "rate", "started_ms", "now_ms")
+
+
+class NotAProfileError(Exception):
+    """The text is none; the message says in one line why."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A line of the file: samples of one stack and size class, as they were counted."""
+
+    stack: tuple[int, ...]
+    """Return addresses, innermost first."""
+    live: Amount
+    allocated: Amount
+    peak: Amount
+    lifetimes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class HeapProfile:
+    facts: dict[str, int]
+    """Of the line of comments: pid, rate, started_ms, now_ms, dropped, peak_bytes."""
+    sampled: list[Sampled]
+    modules: list[Module]
+    """Those parts of files (and of no file) with code in them."""
+
+
+def scale(amount: Amount, rate: int) -> Amount:
+    """What so many samples stand for. As pprof: the chance that a block of S bytes is sampled is 1 - exp(-S / rate)."""
+    if amount.objects == 0 or amount.bytes == 0:
+        return Amount()
+    if rate <= 1:
+        return amount
+    factor = 1 / (1 - math.exp(-amount.bytes / amount.objects / rate))
+    return Amount(int(amount.objects * factor), int(amount.bytes * factor))
+
+
+def parse(text: str) -> HeapProfile:
+    if not text.endswith("\n"):
+        header = text.partition("\n")[0]
+        raise NotAProfileError("truncated: the last line has no end" if _HEADER.fullmatch(header) else _FOREIGN)
+    lines = text.split("\n")[:-1]
+    if not lines or not (header_found := _HEADER.fullmatch(lines[0])):
+        raise NotAProfileError(_FOREIGN)
+    if len(lines) < 2 or not (own := _OWN.fullmatch(lines[1])):
+        raise NotAProfileError("a heap profile, but not one that hakmem wrote (no line '# hakmem-profile')")
+    if int(own[1]) != _VERSION:
+        raise NotAProfileError(f"a profile of version {own[1]}; this tool reads version {_VERSION}")
+    facts = _facts(own[2], period=int(header_found[5]))
+    if _MAPS not in lines:
+        raise NotAProfileError(f"truncated: no line '{_MAPS}'")
+    end = lines.index(_MAPS)
+    modules = _modules(lines[end + 1 :], end + 2)
+    return HeapProfile(facts, _sampled(lines[2:end]), modules)
+
+
+_FOREIGN = "not a heap profile (legal are heap_v2 files that hakmem wrote, and .pb.gz files of `hakmem prof`)"
+
+
+def _facts(text: str, period: int) -> dict[str, int]:
+    facts = {"dropped": 0, "peak_bytes": 0}
+    for word in text.split():
+        name, _, value = word.partition("=")
+        if name in (*_REQUIRED, *facts) and not re.fullmatch(_NUMBER, value):
+            raise NotAProfileError(f"line 2: {name}={value}: not a number")
+        if value.isdigit():
+            facts[name] = int(value)
+    for name in _REQUIRED:
+        if name not in facts:
+            raise NotAProfileError(f"line 2: no {name}=")
+    if facts["rate"] != period:
+        raise NotAProfileError(f"line 1 says one sample in {period} bytes, line 2 in {facts['rate']}")
+    return facts
+
+
+def _sampled(lines: list[str]) -> list[Sampled]:
+    """Comments that this version does not know are passed over."""
+    found: list[Sampled] = []
+    for number, line in enumerate(lines, start=3):
+        if line.startswith("# peak"):
+            peak = _PEAK.fullmatch(line)
+            if not peak or not found:
+                raise NotAProfileError(f"line {number}: {line[:60]!r}: not a line of a site's peak")
+            last = found[-1]
+            lifetimes = tuple(int(word) for word in peak[3].split())
+            amount = Amount(int(peak[1]), int(peak[2]))
+            found[-1] = Sampled(last.stack, last.live, last.allocated, amount, lifetimes)
+        elif line and not line.startswith("#"):
+            found.append(_site(line, number))
+    return found
+
+
+def _site(line: str, number: int) -> Sampled:
+    site = _SITE.fullmatch(line)
+    if not site:
+        raise NotAProfileError(f"line {number}: {line[:60]!r}: not a line of a site")
+    live, allocated = Amount(int(site[1]), int(site[2])), Amount(int(site[3]), int(site[4]))
+    if (live.bytes and not live.objects) or (allocated.bytes and not allocated.objects):
+        raise NotAProfileError(f"line {number}: bytes of no objects")
+    stack = tuple(int(word, 16) for word in site[5].split())
+    return Sampled(stack, live, allocated, Amount(), (0,) * len(LIFETIMES))
+
+
+def _modules(lines: list[str], first: int) -> list[Module]:
+    modules = []
+    for number, line in enumerate(lines, start=first):
+        if not line or line.startswith("#"):
+            continue
+        mapping = _MAPPING.fullmatch(line)
+        if not mapping:
+            raise NotAProfileError(f"line {number}: {line[:60]!r}: not a line of /proc/PID/maps")
+        if "x" in mapping[3]:
+            path = (mapping[5] or "").strip()
+            modules.append(Module(int(mapping[1], 16), int(mapping[2], 16), int(mapping[4], 16), path))
+    if not modules:
+        raise NotAProfileError("truncated: no mappings at the end")
+    return modules

@@ -1,0 +1,30 @@
+"""Names of functions and files as they are shown."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+_MOST = 1 << 16
+"""Of names that are remembered: a profile has each in thousands of stacks."""
+
+
+@functools.lru_cache(_MOST)
+def printable(text: str) -> str:
+    """Names come from files that others wrote: nothing in them may move a terminal's cursor."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+@functools.lru_cache(_MOST)
+def without_parameters(function: str) -> str:
+    """`f<int>(char const*) const` is `f<int>`; what looks like no list of parameters at the end stays."""
+    text = re.sub(r"( const| volatile|&| \[clone [^\]]*\])+$", "", function)
+    if not text.endswith(")") or text.endswith("operator()"):
+        return function
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth == 0:
+            head = text[:at]
+            return head if head and not head.endswith((" ", "operator")) else function
+    return function

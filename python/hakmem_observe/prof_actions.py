@@ -1,0 +1,113 @@
+"""What `hakmem prof` does: the heap profiler of a running process, and its profiles."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hakmem_cli.say import CannotError, say
+from hakmem_observe import procfs, profile_files, show
+from hakmem_observe.names import printable
+from hakmem_observe.remote import Process, Request
+from hakmem_observe.stacks import Profile
+from hakmem_observe.words import count_bytes
+
+_DEFAULT_RATE = 512 << 10
+_WORDS = {
+    (Request.START_PROFILER, errno.EALREADY): "it runs already; hakmem prof stop ends it",
+    (Request.START_PROFILER, errno.ENOTSUP): "not in check mode",
+    (Request.STOP_PROFILER, errno.EALREADY): "it does not run",
+    (Request.DUMP_PROFILE, errno.EBUSY): "another one is being written",
+}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A process, and how long to wait for its answers."""
+
+    process: Process
+    seconds: float
+
+    @classmethod
+    def of(cls, parsed: argparse.Namespace) -> _Asked:
+        return cls(Process(procfs.parse_pid(parsed.pid)), parsed.wait)
+
+
+def _ask(asked: _Asked, request: Request, what: str, argument: int = 0, path: str = "") -> int:
+    """The process's number. Ends in one line if it could not do it."""
+    process = asked.process
+    result = process.request(request, argument, path, asked.seconds)
+    if result == errno.ENODATA and request is Request.DUMP_PROFILE:
+        raise CannotError(f"process {process.pid}: no profile there; start one: hakmem prof start {process.pid}")
+    if result:
+        raise CannotError(f"process {process.pid}: {what}: {_WORDS.get((request, result), os.strerror(result))}")
+    return process.pid
+
+
+def start(parsed: argparse.Namespace) -> int:
+    pid = _ask(_Asked.of(parsed), Request.START_PROFILER, "the profiler cannot be started", parsed.rate)
+    rate = count_bytes(parsed.rate or _DEFAULT_RATE)
+    say(f"process {pid}: profiling, one sample in {rate}; blocks from before are not seen")
+    return 0
+
+
+def stop(parsed: argparse.Namespace) -> int:
+    pid = _ask(_Asked.of(parsed), Request.STOP_PROFILER, "the profiler cannot be stopped")
+    say(f"process {pid}: no more samples are taken; what was taken can still be dumped")
+    return 0
+
+
+@contextmanager
+def _dumped(asked: _Asked) -> Iterator[bytes]:
+    """The text that the process writes."""
+    with asked.process.scratch() as (seen, name):
+        _ask(asked, Request.DUMP_PROFILE, "the profile cannot be written", path=f"{name}/profile")
+        yield profile_files.read_bytes(seen / "profile")
+
+
+def dump(parsed: argparse.Namespace) -> int:
+    pid = procfs.parse_pid(parsed.pid)
+    default = f"hakmem.{pid}{profile_files.FORMATS[parsed.format]}"
+    target = profile_files.target(parsed.output, default, force=parsed.force)
+    # The process may see other files under the same names than we do.
+    roots = (Path(f"/proc/{pid}/root"), Path("/"))
+    with _dumped(_Asked.of(parsed)) as data:
+        profile = profile_files.decode(data, f"process {pid}", roots)
+        _write(parsed, target, data, profile)
+    return 0
+
+
+def convert(parsed: argparse.Namespace) -> int:
+    source = Path(parsed.file)
+    default = _stem(source.name) + profile_files.FORMATS[parsed.format]
+    target = profile_files.target(parsed.output, default, force=parsed.force)
+    if target.exists() and target.samefile(source):
+        raise CannotError(f"{target}: is the file to convert; --output FILE writes elsewhere")
+    data = profile_files.read_bytes(source)
+    _write(parsed, target, data, profile_files.decode(data, str(source)))
+    return 0
+
+
+def _stem(name: str) -> str:
+    ending = next((ending for ending in profile_files.FORMATS.values() if name.endswith(ending)), "")
+    return name.removesuffix(ending) or name
+
+
+def _write(parsed: argparse.Namespace, target: Path, data: bytes, profile: Profile) -> None:
+    what = parsed.what or "live"
+    profile_files.write(target, profile_files.encode(data, profile, parsed.format, what), force=parsed.force)
+    for note in profile.notes:
+        say(f"note: {printable(note)}")
+    total = profile.total(what)
+    say(f"written: {target} ({count_bytes(total.bytes)} {what}, {len(profile.sites)} sites)")
+
+
+def show_file(parsed: argparse.Namespace) -> int:
+    profile = profile_files.read(Path(parsed.file))
+    show.show(profile, parsed.what or profile.default, parsed.top, show.console())
+    return 0

@@ -1,0 +1,162 @@
+"""`hakmem prof`: what is asked of a process, what is written, and each error as one line."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import tempfile
+import unittest
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import fake_stacks
+
+from hakmem_cli.say import CannotError
+from hakmem_observe import __main__ as command
+from hakmem_observe import pprof, prof_actions, profile_files
+from hakmem_observe.remote import Request
+
+TEXT = """\
+heap profile: 1: 4096 [2: 8192] @ heap_v2/1
+# hakmem-profile 1 pid=17 rate=1 started_ms=1790000000000 now_ms=1790000001000 dropped=0 peak_bytes=4096
+1: 4096 [2: 8192] @ 0x7f0000000123 0x7f0000000456
+# peak 1 4096 lifetimes 1 0 0 0 0 0 0 0
+MAPPED_LIBRARIES:
+7f0000000000-7f0000001000 r-xp 00000000 fe:00 1 /no/such/program
+"""
+
+
+class FakeProcess:
+    """A process that writes TEXT."""
+
+    def __init__(self, result: int = 0) -> None:
+        self.pid = os.getpid()
+        self.result = result
+        self.asked: list[tuple[int, int, str]] = []
+
+    def request(self, kind: int, argument: int = 0, path: str = "", wait_seconds: float = 3.0) -> int:
+        self.asked.append((kind, argument, path))
+        if kind == Request.DUMP_PROFILE and not self.result:
+            Path(path).write_text(TEXT)
+        return self.result
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[tuple[Path, str]]:
+        with tempfile.TemporaryDirectory() as directory:
+            yield Path(directory), directory
+
+
+class Commands(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        before = os.getcwd()
+        os.chdir(directory.name)
+        self.addCleanup(os.chdir, before)
+        Path("p.heap").write_text(TEXT)
+
+    def run_words(self, words: str, process: FakeProcess | None = None) -> tuple[int, str, str]:
+        out, errors = io.StringIO(), io.StringIO()
+        fake = process or FakeProcess()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+            with mock.patch.object(prof_actions, "Process", lambda pid: fake):
+                code = command.main(words.split())
+        return code, out.getvalue(), errors.getvalue()
+
+    def check(self, words: str, line: str, process: FakeProcess | None = None) -> None:
+        """It ends with 2 and one line."""
+        code, _, errors = self.run_words(words, process)
+        self.assertEqual(code, 2, words)
+        self.assertRegex(errors, rf"\Ahakmem: [^\n]*{line}[^\n]*\n\Z")
+
+    def test_start_and_stop(self) -> None:
+        process = FakeProcess()
+        pid = process.pid
+        self.assertEqual(self.run_words(f"prof start {pid}", process)[0], 0)
+        self.assertEqual(self.run_words(f"prof start {pid} --rate 64k", process)[0], 0)
+        self.assertEqual(self.run_words(f"prof stop {pid}", process)[0], 0)
+        self.assertEqual([one[:2] for one in process.asked], [(1, 0), (1, 65536), (2, 0)])
+
+    def test_what_the_process_cannot_do(self) -> None:
+        pid = os.getpid()
+        self.check(
+            f"prof dump {pid}", f"no profile there; start one: hakmem prof start {pid}", FakeProcess(errno.ENODATA)
+        )
+        self.check(f"prof start {pid}", "cannot be started: it runs already", FakeProcess(errno.EALREADY))
+        self.check(f"prof start {pid}", "cannot be started: Cannot allocate memory", FakeProcess(errno.ENOMEM))
+        self.assertEqual(os.listdir(), ["p.heap"])
+
+    def test_dump(self) -> None:
+        pid = os.getpid()
+        code, _, errors = self.run_words(f"prof dump {pid}")
+        self.assertEqual(code, 0, errors)
+        written = profile_files.read(Path(f"hakmem.{pid}.pb.gz"))
+        self.assertEqual(written.total("live").bytes, 4096)
+        self.run_words(f"prof dump {pid} --format heap_v2 --output raw")
+        self.assertEqual(Path("raw").read_text(), TEXT)
+        self.run_words(f"prof dump {pid} --format collapsed --what allocated")
+        line = Path(f"hakmem.{pid}.collapsed").read_text()
+        self.assertEqual(line, "program+0x455;program+0x122 8192\n")
+        self.assertFalse([name for name in os.listdir() if name.endswith(".part")])
+
+    def test_files_are_not_written_over(self) -> None:
+        process = FakeProcess()
+        Path("here").write_text("mine")
+        self.check(f"prof dump {process.pid} --output here", "here: exists; --force", process)
+        self.assertEqual(process.asked, [])
+        self.check("prof convert p.heap --output here", "here: exists")
+        self.assertEqual(Path("here").read_text(), "mine")
+        self.assertEqual(self.run_words("prof convert p.heap --output here --force")[0], 0)
+        self.assertEqual(Path("here").read_bytes()[:2], pprof.MAGIC)
+        self.check("prof convert p.heap --format heap_v2 --force", "is the file to convert")
+        self.assertEqual(Path("p.heap").read_text(), TEXT)
+
+    def test_convert_knows_files_by_content(self) -> None:
+        self.run_words("prof convert p.heap --output any.name")
+        self.assertEqual(self.run_words("prof convert any.name --format collapsed")[0], 0)
+        self.assertEqual(Path("any.name.collapsed").read_text(), "program+0x455;program+0x122 4096\n")
+        self.check("prof convert any.name --format heap_v2", "cannot be turned back into heap_v2")
+
+    def test_show(self) -> None:
+        Path("p.pb.gz").write_bytes(pprof.encode(fake_stacks.profile(50, hostile=True)))
+        code, out, _ = self.run_words("prof show p.pb.gz --top 3")
+        self.assertEqual(code, 0)
+        self.assertIn("/srv/shop/bin/shopd, process 4711", out)
+        self.assertIn("more; --top N shows more", out)
+        self.assertNotIn("\x1b", out)
+
+    def test_names_cannot_steer_a_terminal(self) -> None:
+        Path("p.heap").write_text(TEXT.replace("/no/such/program", "/no/\x1b[31mred"))
+        for words in ("prof show p.heap", "prof convert p.heap"):
+            _, out, errors = self.run_words(words)
+            self.assertNotIn("\x1b", out + errors)
+
+    def test_errors_are_one_line(self) -> None:
+        Path("text").write_text("hello\n")
+        Path("cut").write_text(TEXT[:200])
+        for words, line in (
+            ("prof", "ACTION.*use: hakmem prof start"),
+            ("prof frob", "frob"),
+            ("prof dump", "PID"),
+            ("prof dump x", "x"),
+            ("prof start 1 --rate 0", "0: legal are 1 to"),
+            ("prof start 1 --wait x", "x: legal are 0.1 to 86400 seconds"),
+            ("prof start 1 --rate 2T", "2T: legal are"),
+            ("prof convert /no/such", "/no/such: No such file"),
+            ("prof convert text", "text: not a heap profile"),
+            ("prof show cut", "cut: truncated"),
+            ("prof show p.heap --top 0", "0: legal are 1 to"),
+            ("prof convert p.heap --output /no/such/file", "/no/such/file: no such directory"),
+            ("prof convert p.heap --output .", "is a directory"),
+            ("prof convert p.heap --what peak", "--what peak: only with --format collapsed"),
+            ("prof convert p.heap --format svg", "svg"),
+        ):
+            with self.subTest(words):
+                self.check(words, line)
+
+    def test_no_such_process(self) -> None:
+        with self.assertRaises(CannotError):
+            prof_actions.procfs.parse_pid("0")

@@ -1,0 +1,173 @@
+"""From allocations that are known to the files: names and totals are what they were, and pprof sees the same."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import fake_profile
+import fake_stacks
+
+from hakmem_observe import collapsed, elf, pprof, pprof_schema, profile_files, symbols
+from hakmem_observe.heap_profile import NotAProfileError, scale
+from hakmem_observe.stacks import Amount, Profile, sum_of
+
+RATE = 16384
+
+
+def totals_by_go(file: Path) -> dict[str, int]:
+    """As `go tool pprof -raw` lists them: the sums of its columns."""
+    done = subprocess.run(
+        ["go", "tool", "pprof", "-raw", file], capture_output=True, text=True, timeout=300, check=True
+    )
+    samples = done.stdout.partition("Samples:\n")[2].partition("Locations\n")[0].splitlines()
+    names = [word.partition("/")[0] for word in samples[0].split()]
+    rows = [line.partition(":")[0].split() for line in samples[1:] if re.match(r"\s*\d+ ", line)]
+    return {name: sum(int(row[at]) for row in rows) for at, name in enumerate(names)}
+
+
+class Files(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        cls.directory = Path(temporary.name)
+        cls.program = fake_profile.build(cls.directory)
+        text, cls.made = fake_profile.leak(cls.program, RATE, seed=2)
+        cls.heap = cls.directory / "leak.heap"
+        cls.heap.write_text(text)
+        cls.profile = profile_files.read(cls.heap)
+        cls.pprof = cls.directory / "leak.pb.gz"
+        cls.pprof.write_bytes(pprof.encode(cls.profile))
+
+    def by_hand(self, value: str) -> Amount:
+        amounts = (Amount(getattr(one, value), getattr(one, value) * one.size) for one in self.made)
+        return sum_of(scale(amount, RATE) for amount in amounts)
+
+    def test_totals_are_those_by_hand(self) -> None:
+        for what, value in (("live", "live"), ("allocated", "allocated"), ("peak", "peak")):
+            self.assertEqual(self.profile.total(what), self.by_hand(value), what)
+        # And near the truth: 100,000 names of 48 bytes, one buffer, one table.
+        truth = 100_000 * 48 + 2000 + (8 << 20)
+        self.assertLess(abs(self.profile.total("live").bytes / truth - 1), 0.1)
+
+    def test_what_was_written_is_read_back(self) -> None:
+        self.assertEqual(profile_files.read(self.pprof), self.profile)
+
+    def test_go_sees_the_same(self) -> None:
+        if shutil.which("go") is None:
+            self.skipTest("go is not installed")
+        live, allocated, peak = (self.by_hand(value) for value in ("live", "allocated", "peak"))
+        common = {
+            "inuse_objects": live.objects,
+            "inuse_space": live.bytes,
+            "alloc_objects": allocated.objects,
+            "alloc_space": allocated.bytes,
+        }
+        self.assertEqual(totals_by_go(self.heap), common)
+        peaks = {"peak_objects": peak.objects, "peak_space": peak.bytes}
+        self.assertEqual(totals_by_go(self.pprof), {**common, **peaks})
+        top = subprocess.run(
+            ["go", "tool", "pprof", "-top", "-lines", self.pprof],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        ).stdout
+        self.assertIn("Type: inuse_space", top)
+        self.assertRegex(top, r"copy_of .*leaker\.c:14")
+
+    def test_calls_have_names_with_inlined_ones(self) -> None:
+        stacks = {";".join(f"{f.function} {f.short_place}" for f in site.frames()) for site in self.profile.sites}
+        self.assertIn("copy_of leaker.c:14;open_session leaker.c:28;serve leaker.c:49;main leaker.c:56", stacks)
+        self.assertIn("load_table leaker.c:41;main leaker.c:55", stacks)
+        self.assertEqual([module.name for module in self.profile.modules], ["leaker"])
+        notes = subprocess.run(["readelf", "-n", self.program], capture_output=True, text=True, check=True).stdout
+        self.assertIn(f"Build ID: {self.profile.modules[0].build_id}\n", notes)
+
+    def test_collapsed(self) -> None:
+        lines = collapsed.encode(self.profile, "live").splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertTrue(any(line.startswith("main;serve;open_session;copy_of ") for line in lines), lines)
+        self.assertEqual(sum(int(line.rpartition(" ")[2]) for line in lines), self.profile.total("live").bytes)
+
+    def again(self, *strip: str, debug: Path | None = None) -> Profile:
+        """With another file in the program's place: the addresses stay."""
+        whole = self.directory / "whole"
+        shutil.copy2(self.program, whole)
+        self.addCleanup(whole.replace, self.program)
+        subprocess.run(["strip", *strip, self.program], check=True)
+        with mock.patch.object(symbols, "DEBUG", debug or self.directory / "none"):
+            return profile_files.read(self.heap)
+
+    def test_symbols_alone(self) -> None:
+        names = {frame.function for site in self.again("--strip-debug").sites for frame in site.frames()}
+        self.assertEqual(names, {"main", "serve", "open_session", "load_table"})
+
+    def test_no_symbols(self) -> None:
+        """Names of others, however near, are none."""
+        frames = {frame.function for site in self.again("--strip-all").sites for frame in site.frames()}
+        self.assertTrue(all(re.fullmatch(r"leaker\+0x[0-9a-f]+", name) for name in frames), frames)
+
+    def test_debug_file_by_build_id(self) -> None:
+        build_id = self.profile.modules[0].build_id
+        file = self.directory / "debug" / build_id[:2] / f"{build_id[2:]}.debug"
+        file.parent.mkdir(parents=True)
+        subprocess.run(["objcopy", "--only-keep-debug", self.program, file], check=True)
+        found = self.again("--strip-all", debug=self.directory / "debug")
+        self.assertEqual([site.frames() for site in found.sites], [site.frames() for site in self.profile.sites])
+
+    def test_program_that_is_gone(self) -> None:
+        whole = self.directory / "whole"
+        self.program.replace(whole)
+        self.addCleanup(whole.replace, self.program)
+        gone = profile_files.read(self.heap)
+        self.assertEqual(gone.total("live"), self.profile.total("live"))
+        self.assertIn("cannot be read, no names from there", gone.notes[0])
+
+    def test_damaged_binaries_are_none(self) -> None:
+        data = self.program.read_bytes()
+        numbers = random.Random(1)
+        file = self.directory / "damaged"
+        for _ in range(200):
+            at = numbers.randrange(len(data))
+            file.write_bytes(
+                data[:at] + bytes([numbers.randrange(256)]) * 8 + data[at + 8 : numbers.randrange(at, len(data) + 1)]
+            )
+            found = elf.binary(file)
+            if found is not None:
+                symbols.names_in(found, [0x1000, 0x1200])
+
+
+class Pprof(unittest.TestCase):
+    def test_large_and_hostile_names_come_back(self) -> None:
+        profile = fake_stacks.profile(300, hostile=True)
+        self.assertEqual(pprof.decode(pprof.encode(profile)), profile)
+
+    def test_damage_is_one_error(self) -> None:
+        data = pprof.encode(fake_stacks.profile(20))
+        with self.assertRaisesRegex(NotAProfileError, "truncated"):
+            pprof.decode(data[: len(data) // 2])
+        plain = gzip.decompress(data)
+        numbers = random.Random(1)
+        for _ in range(500):
+            damaged = bytearray(plain)
+            for _ in range(3):
+                damaged[numbers.randrange(len(damaged))] = numbers.randrange(256)
+            try:
+                pprof.decode(gzip.compress(bytes(damaged), 1))
+            except NotAProfileError:
+                pass
+
+    def test_others_are_refused(self) -> None:
+        other = pprof_schema.Message()
+        other.string_table.append("")
+        with self.assertRaisesRegex(NotAProfileError, "not one that hakmem wrote"):
+            pprof.decode(gzip.compress(other.SerializeToString()))

@@ -1,0 +1,106 @@
+"""The whole way, with the library itself: a service that grows, and the line that leaks."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import fake_profile
+
+from hakmem_observe import profile_files
+from hakmem_observe.stacks import Profile
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "build" / "release" / "libhakmem.so"
+
+
+class Live(unittest.TestCase):
+    def setUp(self) -> None:
+        if not LIBRARY.exists() or b"hak_profile_start" not in LIBRARY.read_bytes():
+            self.skipTest("the library is not built, or has no profiler")
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+        self.program = fake_profile.build(self.directory)
+
+    def start(self, *words: str, **environment: str) -> int:
+        """A process of the service's, after its first requests."""
+        process = subprocess.Popen(
+            [self.program, *words],
+            env={**os.environ, "LD_PRELOAD": str(LIBRARY), **environment},
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process.pid
+
+    def prof(self, *words: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-B", "-m", "hakmem_observe", "prof", *map(str, words)]
+        return subprocess.run(
+            command,
+            cwd=self.directory,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def dump(self, pid: int, *words: str) -> Profile:
+        done = self.prof("dump", pid, "--force", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("note:", done.stderr)
+        return profile_files.read(self.directory / f"hakmem.{pid}.pb.gz")
+
+    def leaks(self, profile: Profile) -> list[str]:
+        """Sites with live bytes, those with most first."""
+        sites = sorted((site for site in profile.sites if site.live.bytes), key=lambda site: -site.live.bytes)
+        return [f"{site.frames()[0].function} {site.frames()[0].short_place}" for site in sites]
+
+    def test_the_line_that_leaks(self) -> None:
+        pid = self.start("100", "20")
+        done = self.prof("dump", pid)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, rf"\Ahakmem: process {pid}: no profile there; start one: [^\n]*\n\Z")
+        done = self.prof("start", pid, "--rate", "4K")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(self.prof("start", pid).stderr, "it runs already")
+        time.sleep(1)
+        profile = self.dump(pid)
+        self.assertEqual((profile.pid, profile.rate), (pid, 4096))
+        self.assertLess(abs(profile.now_ms - time.time_ns() // 1_000_000), 60_000)
+        self.assertEqual(self.leaks(profile)[0], "copy_of leaker.c:14")
+        # As many were allocated as are live; the buffers are gone at once.
+        copies = next(site for site in profile.sites if site.frames()[0].function == "copy_of")
+        self.assertEqual((copies.live, sum(copies.lifetimes)), (copies.allocated, 0))
+        buffers = next(site for site in profile.sites if site.frames()[0].function == "new_buffer")
+        self.assertGreater(sum(buffers.lifetimes[:2]), 0.9 * buffers.allocated.objects)
+        names = [frame.function for frame in copies.frames()]
+        self.assertEqual(names[:4], ["copy_of", "open_session", "serve", "main"])
+        self.assertEqual(self.prof("stop", pid).returncode, 0)
+        self.assertEqual(sorted(path.name for path in self.directory.iterdir()), [f"hakmem.{pid}.pb.gz", "leaker"])
+        left = [path for path in Path("/tmp").glob("hakmem-*") if path.is_dir() and path.stat().st_uid == os.getuid()]
+        self.assertFalse([path for path in left if (path / "profile").exists()])
+
+    def test_all_blocks_are_counted_with_rate_1(self) -> None:
+        """In a file that the library writes when the program ends."""
+        file = self.directory / "end.heap"
+        environment = {**os.environ, "LD_PRELOAD": str(LIBRARY), "HAKMEM_PROFILE": f"1,{file}"}
+        subprocess.run([self.program, "1000"], env=environment, check=True, timeout=60)
+        profile = profile_files.read(file)
+        self.assertEqual(self.leaks(profile)[0], "copy_of leaker.c:14")
+        copies = next(site for site in profile.sites if site.frames()[0].function == "copy_of")
+        lengths = [len(f"session {number} of a client with a long name") + 1 for number in range(1000)]
+        self.assertEqual((copies.live.objects, copies.live.bytes), (1000, sum(lengths)))
+        table = next(site for site in profile.sites if site.frames()[0].function == "load_table")
+        self.assertEqual((table.live.bytes, table.allocated.bytes), (0, 8 << 20))
+        self.assertTrue(re.search("leaker$", profile.program))

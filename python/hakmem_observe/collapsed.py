@@ -10,7 +10,7 @@ def encode(profile: Profile, what: str) -> str:
     """`main;work;leaf BYTES`, equal stacks together."""
     stacks: dict[str, int] = {}
     for site in profile.sites:
-        line = ";".join(_word(frame.function) for frame in reversed(site.frames()))
+        line = ";".join(_word(frame.name) for frame in reversed(site.frames()))
         stacks[line] = stacks.get(line, 0) + site.amount(what).bytes
     return "".join(f"{line} {count}\n" for line, count in sorted(stacks.items()) if count)
 

@@ -13,6 +13,7 @@ from hakmem_observe.heaps import Heaps, class_sizes, read_heaps
 from hakmem_observe.layout import GROUPS, PROCESS, WORD, Layout, Metric
 from hakmem_observe.memory import Memory
 from hakmem_observe.snapshot import Number, Snapshot, sound_memory
+from hakmem_observe.superslab_map import read_map
 from hakmem_observe.units import SlabSums, Units, read_units
 
 _MOST_ABOUT = 400
@@ -96,6 +97,9 @@ class Reader:
             room = int(sums.more["slabs"] * self._blocks.get(i, 0))
             units.slabs[i] = SlabSums(slabs=sums.more["slabs"], free_blocks=max(0, room - sums.out))
         return units
+
+    def superslabs(self) -> list[dict[str, Any]]:
+        return read_map(self._memory, self._layout)
 
     def read(self) -> Snapshot:
         pid = self._memory.pid

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Protocol
@@ -92,6 +93,13 @@ class Process:
         taken = self._reader.read() if self._page is None else self._page.snapshot()
         self._check()
         return taken
+
+    def with_map(self) -> Snapshot:
+        """A snapshot with the map of superslabs, if the process's memory may be read."""
+        taken = self.snapshot()
+        if self._page is not None:
+            return taken
+        return replace(taken, more={**taken.more, "superslabs": self._reader.superslabs()})
 
     def request(self, kind: int, argument: int = 0, path: str = "", wait_seconds: float | None = None) -> int:
         """0 or the errno value it failed with. Raises if no thread comes to the allocator's door in time."""

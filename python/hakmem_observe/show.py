@@ -13,6 +13,8 @@ from hakmem_observe.words import count, count_bytes, duration
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _CALLERS = 3
+_STANDARD = ("std::", "__gnu_cxx::")
+"""Whose callers say more than they do themselves."""
 _WIDTH = 120
 """Of what does not go to a terminal."""
 
@@ -67,7 +69,8 @@ def _where(frame: Frame, sites: list[Site], what: str) -> Text:
     if frame.place:
         text.append(f" {printable(frame.short_place)}", style="cyan")
     biggest = max(sites, key=lambda site: site.amount(what).bytes)
-    for caller in biggest.frames()[1 : 1 + _CALLERS]:
+    callers = [one for one in biggest.frames()[1:] if not one.name.startswith(_STANDARD)]
+    for caller in callers[:_CALLERS]:
         text.append(f" ← {printable(caller.name)}", style="dim")
         if caller.place:
             text.append(f" {printable(caller.short_place)}", style="dim cyan")

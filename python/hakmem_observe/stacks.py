@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from hakmem_observe.names import without_parameters
+from hakmem_observe.names import simple
 
 LIFETIMES = ("< 1 ms", "< 10 ms", "< 100 ms", "< 1 s", "< 10 s", "< 100 s", "< 1000 s", "longer")
 VALUES = ("live", "allocated", "peak")
@@ -17,8 +17,7 @@ ALLOCATORS = "|".join(
     (
         r"(__libc_|__)?(malloc|calloc|realloc|reallocarray|memalign|valloc|pvalloc|posix_memalign|aligned_alloc)",
         r"(std::pmr::)?operator new(\[\])?",
-        r"(std::)?(__new_allocator|allocator|allocator_traits)<.*>::allocate",
-        r"__gnu_cxx::new_allocator<.*>::allocate",
+        r"(std::|__gnu_cxx::)?(__)?(new_allocator|allocator|allocator_traits)(<.*>)?::allocate",
         r"hak_.*",
     )
 )
@@ -55,8 +54,8 @@ class Frame:
 
     @property
     def name(self) -> str:
-        """The function without its parameters, as pprof shows it."""
-        return without_parameters(self.function)
+        """The function without its parameters and templates, as pprof shows it."""
+        return simple(self.function)
 
 
 @dataclass(frozen=True)

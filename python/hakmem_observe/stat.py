@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -88,7 +89,10 @@ def _record_to(process: Process, every: float, output: str | None) -> int:
     try:
         # What was recorded before may be all there is of it.
         with open(output, "x") as out:
-            return _record(process, every, out)
+            code = _record(process, every, out)
+            with suppress(CannotError):  # it may have ended
+                out.write(f"{process.with_map().to_line()}\n")
+            return code
     except FileExistsError as error:
         raise CannotError(f"--output {output}: it exists; legal is a new file") from error
     except OSError as error:

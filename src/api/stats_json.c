@@ -2,11 +2,11 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "api/metrics.h"
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "config/policy.h"
 #include "config/size_class.h"
 #include "hakmem.h"
@@ -209,17 +209,10 @@ static void profile(struct out *out)
     out_print(out, "}");
 }
 
-static uint64_t unix_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 void stats_json(struct out *out)
 {
     out_print(out, "{\"schema\":\"hakmem-stats\",\"version\":1,\"library\":\"%s\",\"pid\":%d", hak_version(), (int)getpid());
-    number(out, "unix_ms", unix_ms());
+    number(out, "unix_ms", clock_unix_ms());
     memory(out);
     counters(out);
     classes(out);

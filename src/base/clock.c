@@ -2,9 +2,19 @@
 
 #include <time.h>
 
-uint64_t clock_now_ms(void)
+static uint64_t read_ms(clockid_t clock)
 {
     struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+uint64_t clock_now_ms(void)
+{
+    return read_ms(CLOCK_MONOTONIC_COARSE);
+}
+
+uint64_t clock_unix_ms(void)
+{
+    return read_ms(CLOCK_REALTIME);
 }

@@ -1,4 +1,4 @@
-/* Time for policy: coarse, monotonic, cheap. */
+/* Time for policy: coarse, monotonic, cheap. And the time that people read. */
 #ifndef HAK_BASE_CLOCK_H
 #define HAK_BASE_CLOCK_H
 
@@ -6,5 +6,8 @@
 
 /* Milliseconds since some moment in the past; resolution about 4 ms. Async-signal-safe. */
 uint64_t clock_now_ms(void);
+
+/* Milliseconds since 1970; it may jump. Async-signal-safe. */
+uint64_t clock_unix_ms(void);
 
 #endif

@@ -138,7 +138,7 @@ static bool set_profile(const char *value)
         return false;
     if (comma != NULL && !path_set(PATH_PROFILE, comma + 1))
         return false;
-    policy.profile_path = comma != NULL ? path_of(PATH_PROFILE) : policy.profile_path;
+    policy.profile_path = comma != NULL ? path_of(PATH_PROFILE) : NULL;
     policy.profile_bytes = bytes;
     return true;
 }

@@ -83,8 +83,9 @@ static void write_header(struct output *output, const struct profile_totals *tot
 {
     output_print(output, "heap profile: %lu: %lu [%lu: %lu] @ heap_v2/%zu\n", totals->live.count, totals->live.bytes,
                  totals->allocated.count, totals->allocated.bytes, totals->rate);
+    uint64_t now = clock_unix_ms(), age = clock_now_ms() - totals->started_ms;
     output_print(output, "# hakmem-profile 1 pid=%d rate=%zu started_ms=%lu now_ms=%lu samples=%lu dropped=%lu", (int)getpid(),
-                 totals->rate, totals->started_ms, clock_now_ms(), totals->allocated.count, totals->dropped);
+                 totals->rate, now - age, now, totals->allocated.count, totals->dropped);
     output_print(output, " live_bytes=%lu peak_bytes=%lu memory=%zu\n", totals->live_weight, totals->peak_weight,
                  profile_bytes());
 }

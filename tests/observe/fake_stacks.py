@@ -9,7 +9,7 @@ from hakmem_observe.stacks import Amount, Call, Frame, Module, Profile, Site
 
 MAIN = Module(0x400000, 0x500000, 0, "/srv/shop/bin/shopd", "11" * 20)
 LIBRARY = Module(0x7F0000000000, 0x7F0000100000, 0x1000, "/usr/lib/x86_64-linux-gnu/libssl.so.3", "22" * 20)
-HOSTILE = "<script>alert(1)</script>"
+HOSTILE = "</script><script>alert(1)//<"
 
 _CALLS = {
     "main": ["run_server", "load_catalogue", "init_tls"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import fake_profile
 
-from hakmem_observe import profile_files
+from hakmem_observe import profile_files, report_map, snapshot
 from hakmem_observe.stacks import Profile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,6 +91,31 @@ class Live(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.directory.iterdir()), [f"hakmem.{pid}.pb.gz", "leaker"])
         left = [path for path in Path("/tmp").glob("hakmem-*") if path.is_dir() and path.stat().st_uid == os.getuid()]
         self.assertFalse([path for path in left if (path / "profile").exists()])
+
+    def test_a_recorded_series_ends_with_the_map(self) -> None:
+        pid = self.start("100", "20")
+        command = [
+            sys.executable,
+            "-B",
+            "-m",
+            "hakmem_observe",
+            "stat",
+            str(pid),
+            "--every",
+            "0.1",
+            "--output",
+            "s.jsonl",
+        ]
+        with subprocess.Popen(command, cwd=self.directory, stdin=subprocess.DEVNULL) as recording:
+            time.sleep(2)
+            recording.send_signal(signal.SIGINT)
+            self.assertEqual(recording.wait(30), 0)
+        series = snapshot.read_series(self.directory / "s.jsonl")
+        self.assertEqual([bool(one.more.get("superslabs")) for one in series], [False] * (len(series) - 1) + [True])
+        drawn = report_map.of(series[-1])
+        assert drawn is not None
+        slabs = next(kind["units"] for kind in drawn["kinds"] if kind["name"] == "slab")
+        self.assertAlmostEqual(slabs * (16 << 10), series[-1].part("slab_bytes"), delta=1 << 20)
 
     def test_all_blocks_are_counted_with_rate_1(self) -> None:
         """In a file that the library writes when the program ends."""

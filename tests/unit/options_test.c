@@ -256,6 +256,24 @@ static void bad_guards_get_one_line(void)
                   "BYTES or BYTES:SLOTS, bytes up to 1T, or with K, M, G, T, 0 for none, 1 to 1024 slots; using the mode's");
 }
 
+static void profiles_are_bytes_and_a_path(void)
+{
+    load("HAKMEM_PROFILE=512K,/tmp/%p,x", NULL);
+    CHECK(policy.profile_bytes == 512 << 10 && strcmp(policy.profile_path, "/tmp/%p,x") == 0);
+    load("HAKMEM_PROFILE=1", NULL);
+    CHECK(policy.profile_bytes == 1 && policy.profile_path == NULL);
+    load("HAKMEM_PROFILE=1T,/a", "HAKMEM_PROFILE=0");
+    CHECK(policy.profile_bytes == 0 && policy.profile_path == NULL);
+}
+
+static void bad_profiles_get_one_line(void)
+{
+    static const char *const bad[] = {"", ",", ",/a", "1,", "1,a", "x", "-1", "2T", "1:/a", "1, /a"};
+    check_refused("HAKMEM_PROFILE", bad, sizeof bad / sizeof bad[0],
+                  "BYTES or BYTES,PATH, bytes up to 1T, or with K, M, G, T, 0 for none, an absolute path, %p in it for the process; "
+                  "using 0");
+}
+
 static void unknown_names_get_one_line(void)
 {
     CHECK_SAYS(load_unknown, 0,
@@ -290,6 +308,8 @@ int main(void)
         UNIT_TEST(bad_limits_get_one_line),
         UNIT_TEST(guards_are_bytes_and_slots),
         UNIT_TEST(bad_guards_get_one_line),
+        UNIT_TEST(profiles_are_bytes_and_a_path),
+        UNIT_TEST(bad_profiles_get_one_line),
         UNIT_TEST(checks_are_a_list),
         UNIT_TEST(bad_checks_are_refused),
         UNIT_TEST(bad_reports_are_refused),

@@ -49,7 +49,7 @@ def _statistics_file(name: str) -> str:
 
 
 def live_directory() -> Path:
-    """Where live pages lie, for this user only; `hakmem top` looks there."""
+    """Where live pages lie, for this user only; `hakmem top` looks there. Those of processes that were killed go."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     usable = runtime.startswith("/") and os.access(runtime, os.W_OK)
     path = Path(runtime, "hakmem") if usable else Path("/dev/shm", f"hakmem-{os.geteuid()}")
@@ -60,6 +60,9 @@ def live_directory() -> Path:
         raise CannotError(f"run --live: {path}: cannot be made: {error.strerror}") from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise CannotError(f"run --live: {path}: legal is a directory of this user's, with mode 0700")
+    for page in path.iterdir():
+        if page.name.isdigit() and not Path("/proc", page.name).exists():
+            page.unlink(missing_ok=True)
     return path
 
 

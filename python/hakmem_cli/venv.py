@@ -22,13 +22,19 @@ def _run(command: list[str], what: str = "") -> str | None:
     live = bool(what) and sys.stderr.isatty()
     newest = ""
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             newest = line.strip() or newest
             if live:
-                print(f"\r\033[Khakmem: {what}: {newest}"[:80], end="", file=sys.stderr, flush=True)
+                print(f"\r\033[K{f'hakmem: {what}: {newest}':.79}", end="", file=sys.stderr, flush=True)
     if live:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     return None if process.returncode == 0 else newest or f"exit {process.returncode}"
@@ -70,7 +76,7 @@ class Environment:
             reason = apt.install(["python3-venv"])
             if reason is not None:
                 raise CannotError(f"{self.what} needs Python's venv and ensurepip (Debian: python3-venv): {reason}")
-        pip = [str(self._python), "-m", "pip", "install", "--disable-pip-version-check"]
+        pip = [str(self._python), "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
         for command in (
             [sys.executable, "-m", "venv", "--clear", str(self.directory)],
             [*pip, "-r", str(self._requirements)],

@@ -14,7 +14,7 @@ import fakes
 import service_sizes as sizes
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from hakmem_cli import build, run
+from hakmem_cli import build
 from hakmem_observe import reading
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.snapshot import Snapshot, read_series
@@ -114,7 +114,8 @@ class Service(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root, and setpriv")
     def test_live_page_where_memory_may_not_be_read(self) -> None:
-        live = str(run.live_directory())
+        live = str(fakes.directory() / "live")
+        os.mkdir(live, 0o700)
         pid = self.start(HAKMEM_LIVE=live).pid
         # Root without the right to trace may not look into a process that has more rights than itself.
         weak = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]

@@ -74,6 +74,27 @@ class Program(unittest.TestCase):
             self.assertIn(f"HAKMEM_STATS={Path(directory).resolve()}/file.json\n", done.stdout)
         self.assertIn(f"HAKMEM_LIVE=/dev/shm/hakmem-{os.geteuid()}\n", done.stdout)
 
+    def test_pages_of_killed_programs_go(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            pages = Path(directory, "hakmem")
+            pages.mkdir(mode=0o700)
+            gone, other = pages / "4194304", pages / "notes"  # no process has a number as large as the first
+            gone.touch()
+            other.touch()
+            environment = {**BARE_ENVIRONMENT, "XDG_RUNTIME_DIR": directory}
+            done = run(*HAKMEM, "run", "--live", "--", "true", environment=environment)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(list(pages.iterdir()), [other])
+
+    def test_live_pages_lie_where_only_the_user_looks(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            Path(directory, "hakmem").mkdir()
+            Path(directory, "hakmem").chmod(0o777)
+            environment = {**BARE_ENVIRONMENT, "XDG_RUNTIME_DIR": directory}
+            done = run(*HAKMEM, "run", "--live", "--", "true", environment=environment)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("mode 0700", done.stderr)
+
     def test_may_be_a_script_for_the_shell(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             script = Path(directory, "script")

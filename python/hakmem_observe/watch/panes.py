@@ -116,7 +116,7 @@ def _class_row(history: History, row: dict[str, Any]) -> list[Cell]:
         _bytes(blocks * size),
         _count(blocks),
         _bytes(cached * size),
-        _bytes(free * size),
+        _bytes(free * size) if "slab_free_blocks" in row else number("", 0),  # the library's own statistics have none
         _count(row.get("slabs") or 0),
         _rate("refills", history.row_rate("classes", row, "refills")),
     ]

@@ -28,8 +28,8 @@ _PACKAGES = {
     "libjemalloc2": f"{_LIBRARIES}/libjemalloc.so.2",
     "libtcmalloc-minimal4": f"{_LIBRARIES}/libtcmalloc_minimal.so.4",
 }
-# Without these one test is skipped, and says so.
-_ANALYSERS = {"clang-tidy": "clang-tidy", "cppcheck": "cppcheck"}
+# Without one of these a test is skipped, and says so.
+_ANALYSERS = {"clang-tidy": "clang-tidy", "cppcheck": "cppcheck", "chromium": "chromium"}
 
 
 def _is_there(proof: str) -> bool:

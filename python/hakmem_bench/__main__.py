@@ -23,13 +23,17 @@ from hakmem_bench import (
     peers,
     suite,
     table,
+    watching,
 )
 from hakmem_bench.model import OURS, ROOT, CannotError, read
 from hakmem_cli import build
 from hakmem_cli.say import CANNOT, say
 
-_COMMANDS = ("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "attacks", "gate", "docs", "page")
+_COMMANDS = (
+    *("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "watching", "attacks", "gate", "docs", "page"),
+)
 _SAFETY = ROOT / "docs" / "safety.md"
+_OBSERVABILITY = ROOT / "docs" / "observability.md"
 _NOTES = ROOT / "bench" / "notes.json"
 _PAGES = {
     "benchmarks": (markdown.benchmarks_page, markdown.picture),
@@ -91,6 +95,9 @@ def _docs(path: Path) -> int:
         _SAFETY.write_text(attack_section.put_into(_SAFETY.read_text(), attacks.read(path)))
         return 0
     result = read(path)
+    if watching.is_result(result):
+        _OBSERVABILITY.write_text(watching.put_into(_OBSERVABILITY.read_text(), result))
+        return 0
     part = cost_section.part_of(result)
     if part is not None:
         _SAFETY.write_text(cost_section.put_into(_SAFETY.read_text(), part, result))
@@ -156,6 +163,9 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one.set_defaults(call=lambda a: lab.checks(_options(a), " ".join(words), console))
         one = commands.add_parser("hardened", parents=[measuring], help="what the hardened library costs")
         one.set_defaults(call=lambda a: lab.hardened(_options(a), " ".join(words), console))
+        one = commands.add_parser("watching", help="what the heap profiler and the live page cost, in instructions")
+        one.add_argument("--output", type=Path, metavar="FILE", help="the result file")
+        one.set_defaults(call=lambda a: lab.watch(a.output, " ".join(words), console))
         one = commands.add_parser("attacks", help="which memory bugs each allocator stops")
         one.add_argument("--peers", metavar="NAME,...", help=f"only these: {', '.join(peers.LEGAL)}")
         one.add_argument("--repetitions", type=_repetitions, metavar="N", help="of each attack with each allocator")
@@ -166,7 +176,7 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one.add_argument("--library", type=Path, metavar="FILE", help="another than this tree's")
         one.add_argument("--no-race", action="store_true", help="without the pairs of runs against the C library")
         one.set_defaults(call=_gate)
-        documents = "docs/benchmarks.md and docs/memory.md from a result file; docs/safety.md if it is of safety"
+        documents = "docs/benchmarks.md and docs/memory.md from a result file; of safety or watching, their page"
         one = commands.add_parser("docs", help=documents)
         one.add_argument("result", type=Path)
         one.set_defaults(call=lambda a: _docs(a.result))

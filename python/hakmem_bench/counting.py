@@ -6,6 +6,7 @@ filling of what the program keeps live cancel. They repeat to within a fraction 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -65,7 +66,8 @@ def _run(counted: Counted, operations: int, peer: Peer) -> dict[str, float] | st
     with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
         file = Path(directory) / "counts"
         command = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes"]
-        command += [f"--cachegrind-out-file={file}", str(runner.PROGRAMS / words[0]), *words[1:]]
+        program = words[0] if os.path.isabs(words[0]) else str(runner.PROGRAMS / words[0])
+        command += [f"--cachegrind-out-file={file}", program, *words[1:]]
         environment = {**runner.clean_environment(), **runner.environment_of(peer)}
         try:
             done = subprocess.run(

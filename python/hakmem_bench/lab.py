@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from hakmem_bench import (
     suite,
     table,
     trees,
+    watching,
 )
 from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Peer, Result, Test
 from hakmem_cli import apt, build
@@ -190,6 +192,22 @@ def hardened(options: Options, asked: str, console: Console) -> int:
     others = get_peers(["scudo", *peers.SECURE], console)
     result = measure(tests, [ours, hard, *others], options, asked, console, Path(ours.library))
     return 0 if result.complete else 130
+
+
+def watch(output: Path | None, asked: str, console: Console) -> int:
+    """What it costs to watch the library: counts of instructions."""
+    if shutil.which("valgrind") is None:
+        raise CannotError("valgrind not found; install it, for example: apt-get install valgrind")
+    library = build.ensure_library()
+    build.build_benchmarks()
+    measured = watching.peers_of(peers.ours(library))
+    result = Result(provenance.facts(library, asked), measured)
+    with _Bar(console, len(measured) * len((*watching.PROGRAMS, *watching.BARE))) as bar:
+        result.counts = watching.count(measured, bar.step)
+    path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-watching.json"
+    result.write(path)
+    console.print(f"result file {path}")
+    return int(any(one.status != "ok" for one in result.counts))
 
 
 def attack(names: str | None, repetitions: int | None, output: Path | None, asked: str, console: Console) -> int:

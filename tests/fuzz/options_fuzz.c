@@ -124,6 +124,8 @@ static bool is_legal(enum name name, const char *value)
         return is_purge(value);
     case TRACE:
         return is_trace(value, group);
+    case PROFILE:
+        return is_profile(value, group);
     case STATS:
     case LIVE:
     case REPORT:

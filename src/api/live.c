@@ -45,7 +45,7 @@ static void make_page(void)
     char path[PATH_MOST + NAME_MOST];
     if (page != NULL)
         page_forget(page, LIVE_BYTES);
-    pid = (uint32_t)getpid();
+    store_relaxed(&pid, (uint32_t)getpid());
     path_of_page(path);
     page = page_make(path, LIVE_BYTES);
     if (page == NULL)
@@ -68,11 +68,16 @@ static void write_page(void)
     store_release(&page->sequence, page->sequence + 1);
 }
 
+bool live_is_own(void)
+{
+    return load_relaxed(&pid) == (uint32_t)getpid();
+}
+
 struct control_words *live_update(void)
 {
     if (exchange_acquire(&busy, 1u) != 0)
         return NULL;
-    if (pid != (uint32_t)getpid())
+    if (!live_is_own())
         make_page();
     if (page != NULL)
         write_page();
@@ -83,7 +88,7 @@ struct control_words *live_update(void)
 void live_end(void)
 {
     char path[PATH_MOST + NAME_MOST];
-    if (page == NULL || pid != (uint32_t)getpid())
+    if (page == NULL || !live_is_own())
         return;
     path_of_page(path);
     page_remove(path);

@@ -6,11 +6,16 @@
 #ifndef HAK_API_LIVE_H
 #define HAK_API_LIVE_H
 
+#include <stdbool.h>
+
 struct control_words;
 
 /* Makes the page if this process has none yet (a fork's child makes its own), and brings it up to date. NULL: there can be none.
  * Inside the door, or before there are threads; of threads that come at once the second does nothing. */
 struct control_words *live_update(void);
+
+/* Has this process tried to make one? Not so a fork's child at first. */
+bool live_is_own(void);
 
 /* Removes it, if it is this process's. */
 void live_end(void);

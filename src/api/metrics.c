@@ -66,6 +66,7 @@ const struct metric metrics[] = {
     WORD(METRIC_MEMORY, "soft_limit_bytes", policy.soft_limit, "beyond it memory is given back first; 0: not looked up yet"),
     WORD(METRIC_MEMORY, "hard_limit_bytes", policy.hard_limit, "beyond it requests fail"),
 
+    EACH(METRIC_COUNTERS, "checked_requests", run_live, requests, "calls of malloc and its kin in check mode: exact"),
     COUNTED("served_by_mail", COUNT_BY_MAIL, "requests that found blocks that other threads had freed: no refill was needed"),
     COUNTED("served_by_current_slab", COUNT_BY_CURRENT, "refills by the slab that had served the last one"),
     COUNTED("served_by_partial_slab", COUNT_BY_PARTIAL, "refills by the fullest other slab, the current one being used up"),
@@ -106,6 +107,7 @@ const struct metric metrics[] = {
     WORD(METRIC_PROFILE, "rate_bytes", policy.profile_bytes, "requested on average between two samples; 0: none are taken"),
     WORD(METRIC_PROFILE, "samples", profile_totals.allocated.count, "requests that were samples, since the profile began"),
     WORD(METRIC_PROFILE, "live_samples", profile_totals.live.count, "of them, those that live"),
+    WORD(METRIC_PROFILE, "estimated_requests", profile_totals.requests, "calls of malloc and its kin since then: an estimate from the samples"),
     WORD(METRIC_PROFILE, "live_bytes", profile_totals.live_weight, "estimate of all that lives and was requested since"),
     WORD(METRIC_PROFILE, "peak_bytes", profile_totals.peak_weight, "the most that was"),
     WORD(METRIC_PROFILE, "dropped", profile_totals.dropped, "samples that could not be kept: the profiler's memory is full"),

@@ -16,6 +16,8 @@
 
 enum { BUFFER_BYTES = 4096 };
 
+static uint64_t started_ms;
+
 /* Of one class, in all heaps or in one. */
 struct class_use {
     uint64_t live;
@@ -209,10 +211,16 @@ static void profile(struct out *out)
     out_print(out, "}");
 }
 
+void stats_begin(void)
+{
+    started_ms = clock_now_ms();
+}
+
 void stats_json(struct out *out)
 {
     out_print(out, "{\"schema\":\"hakmem-stats\",\"version\":1,\"library\":\"%s\",\"pid\":%d", hak_version(), (int)getpid());
     number(out, "unix_ms", clock_unix_ms());
+    number(out, "uptime_ms", clock_now_ms() - started_ms);
     memory(out);
     counters(out);
     classes(out);

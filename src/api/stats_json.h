@@ -4,6 +4,9 @@
 
 #include "os/out.h"
 
+/* At the start of the program, from which its age is counted. */
+void stats_begin(void);
+
 /* Inside the door, or with no heap. */
 void stats_json(struct out *out);
 

@@ -98,7 +98,7 @@ static void at_heartbeat(struct heap *heap)
     (void)heap;
     if (policy.stats == STATS_SERIES && is_due(&series_ms, now, SERIES_MS))
         (void)stats_write(path_of(PATH_STATS), true);
-    if (path_of(PATH_LIVE)[0] != '\0' && is_due(&live_ms, now, LIVE_MS))
+    if (path_of(PATH_LIVE)[0] != '\0' && (!live_is_own() || is_due(&live_ms, now, LIVE_MS)))
         serve_live();
 }
 
@@ -117,6 +117,7 @@ static void listen(void)
 
 void watch_start(void)
 {
+    stats_begin();
     hak_control.metrics = metrics;
     hak_control.metric_bytes = sizeof metrics[0];
     store_release(&hak_control.metric_count, (uint32_t)metric_count);

@@ -203,6 +203,7 @@ void run_count_locked(unsigned shard, ptrdiff_t blocks, size_t bytes)
     struct run_live *live = &run_live[shard];
     store_relaxed(&live->blocks, live->blocks + (size_t)blocks);
     store_relaxed(&live->bytes, live->bytes + bytes);
+    store_relaxed(&live->requests, live->requests + (blocks > 0));
 }
 
 struct run_counts run_counts(void)

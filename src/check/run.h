@@ -106,6 +106,7 @@ struct run_counts run_counts(void);
 struct run_live {
     size_t blocks;
     size_t bytes;
+    uint64_t requests; /* since the start */
 } ALIGNED(SHARD_ALIGN);
 
 extern HIDDEN struct run_live run_live[SHARDS];

@@ -79,39 +79,40 @@ static struct snapshot *take_snapshot(size_t *bytes)
     }
 }
 
-static void write_header(struct output *output, const struct profile_totals *totals)
+static void write_header(struct out *out, const struct profile_totals *totals)
 {
-    output_print(output, "heap profile: %lu: %lu [%lu: %lu] @ heap_v2/%zu\n", totals->live.count, totals->live.bytes,
+    out_print(out, "heap profile: %lu: %lu [%lu: %lu] @ heap_v2/%zu\n", totals->live.count, totals->live.bytes,
                  totals->allocated.count, totals->allocated.bytes, totals->rate);
-    uint64_t now = clock_unix_ms(), age = clock_now_ms() - totals->started_ms;
-    output_print(output, "# hakmem-profile 1 pid=%d rate=%zu started_ms=%lu now_ms=%lu samples=%lu dropped=%lu", (int)getpid(),
+    uint64_t now = clock_unix_ms();
+    uint64_t age = clock_now_ms() - totals->started_ms;
+    out_print(out, "# hakmem-profile 1 pid=%d rate=%zu started_ms=%lu now_ms=%lu samples=%lu dropped=%lu", (int)getpid(),
                  totals->rate, now - age, now, totals->allocated.count, totals->dropped);
-    output_print(output, " live_bytes=%lu peak_bytes=%lu memory=%zu\n", totals->live_weight, totals->peak_weight,
+    out_print(out, " live_bytes=%lu peak_bytes=%lu memory=%zu\n", totals->live_weight, totals->peak_weight,
                  profile_bytes());
 }
 
-static void write_site(struct output *output, const struct site *site)
+static void write_site(struct out *out, const struct site *site)
 {
     size_t count;
     const uintptr_t *calls = depot_get(site->stack, &count);
-    output_print(output, "%lu: %lu [%lu: %lu] @", site->live.count, site->live.bytes, site->allocated.count,
+    out_print(out, "%lu: %lu [%lu: %lu] @", site->live.count, site->live.bytes, site->allocated.count,
                  site->allocated.bytes);
     for (size_t i = 0; i < count; i++)
-        output_print(output, " 0x%lx", calls[i]);
-    output_print(output, "\n# peak %lu %lu lifetimes", site->peak.count, site->peak.bytes);
+        out_print(out, " 0x%lx", calls[i]);
+    out_print(out, "\n# peak %lu %lu lifetimes", site->peak.count, site->peak.bytes);
     for (int i = 0; i < LIFETIMES; i++)
-        output_print(output, " %u", site->lifetimes[i]);
-    output_print(output, "\n");
+        out_print(out, " %u", site->lifetimes[i]);
+    out_print(out, "\n");
 }
 
 static int write_snapshot(struct snapshot *snapshot, const char *path)
 {
     struct output *output = &snapshot->output;
     output_open(output, path);
-    write_header(output, &snapshot->totals);
+    write_header(&output->out, &snapshot->totals);
     for (uint32_t i = 0; i < snapshot->totals.sites; i++)
-        write_site(output, &snapshot->sites[i]);
-    output_print(output, "\nMAPPED_LIBRARIES:\n");
+        write_site(&output->out, &snapshot->sites[i]);
+    out_print(&output->out, "\nMAPPED_LIBRARIES:\n");
     output_copy(output, "/proc/self/maps");
     return output_close(output, path);
 }

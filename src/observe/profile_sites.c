@@ -142,6 +142,7 @@ struct sample *sites_add(uint32_t stack, size_t size, uint64_t now_ms)
     add(&site->allocated, size);
     add(&profile_totals.live, size);
     add(&profile_totals.allocated, size);
+    profile_totals.requests += size == 0 ? 1 : (sample->weight + size / 2) / size;
     weigh(0, sample->weight);
     return sample;
 }

@@ -50,6 +50,7 @@ struct profile_totals {
     uint64_t live_weight;     /* bytes that live samples stand for, */
     uint64_t peak_weight;     /* and the most there were */
     uint64_t peak_number;     /* of peaks so far */
+    uint64_t requests;        /* that all samples stand for */
     uint64_t dropped;         /* samples for which there was no memory */
     uint32_t sites;
 };

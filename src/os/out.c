@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/fmt.h"
 #include "os/kernel.h"
 
@@ -35,9 +36,33 @@ static void write_out(struct out *out)
         long n = kernel(SYS_write, out->file, (long)(out->text + done), (long)(out->length - done), 0, 0);
         if (is_error(n) && n != -EINTR)
             out->error = (int)-n;
+        else if (n == 0)
+            out->error = EIO;
         done += n > 0 ? (size_t)n : 0;
     }
     out->length = 0;
+}
+
+/* Of a full buffer. */
+static void make_room(struct out *out)
+{
+    if (out->file >= 0)
+        write_out(out);
+    else
+        out->error = ENOSPC;
+}
+
+void out_write(struct out *out, const char *bytes, size_t length)
+{
+    while (length > 0 && out->error == 0) {
+        size_t here = min_size(length, out->capacity - out->length);
+        memcpy(out->text + out->length, bytes, here);
+        out->length += here;
+        bytes += here;
+        length -= here;
+        if (length > 0)
+            make_room(out);
+    }
 }
 
 void out_print(struct out *out, const char *format, ...)
@@ -45,16 +70,8 @@ void out_print(struct out *out, const char *format, ...)
     char text[PRINT_MOST];
     va_list args;
     va_start(args, format);
-    size_t length = fmt_vprint(text, sizeof text, format, args);
+    out_write(out, text, fmt_vprint(text, sizeof text, format, args));
     va_end(args);
-    if (out->file >= 0 && length > out->capacity - out->length)
-        write_out(out);
-    if (length > out->capacity - out->length)
-        out->error = out->error != 0 ? out->error : ENOSPC;
-    if (out->error != 0)
-        return;
-    memcpy(out->text + out->length, text, length);
-    out->length += length;
 }
 
 int out_end(struct out *out)

@@ -29,6 +29,8 @@ void out_to_open_file(struct out *out, int file, char *text, size_t capacity);
 /* As fmt_print; at most 1 KiB at once. */
 void out_print(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
 
+void out_write(struct out *out, const char *bytes, size_t length);
+
 /* Writes what is left, and closes the file. 0, or the number of the first error. */
 int out_end(struct out *out);
 

@@ -8,16 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/compiler.h"
+#include "os/out.h"
 
 enum { OUTPUT_PATH_MOST = 4096 };
 
-/* Large: static, or in memory of its own. */
+/* Large: static, or in memory of its own. What is written goes to `out`. */
 struct output {
-    int file;
-    int error;    /* an errno: what failed first; 0: nothing. Nothing is written after it */
+    struct out out;
     bool in_place;
-    size_t used;
     char written[OUTPUT_PATH_MOST + 32]; /* the path of the file until it is whole */
     char text[16 * 1024];
 };
@@ -25,15 +23,10 @@ struct output {
 /* Symbolic links are not followed; others may not read the file. Closed by output_close, whatever happens. */
 void output_open(struct output *output, const char *path);
 
-void output_write(struct output *output, const char *bytes, size_t length);
-
-/* At most 512 bytes. */
-void output_print(struct output *output, const char *format, ...) PRINTF_LIKE(2, 3);
-
 /* Appends the content of another file, if there is one. */
 void output_copy(struct output *output, const char *path);
 
-/* Returns the error. */
+/* Returns the first error, an errno value; nothing was written after it. */
 int output_close(struct output *output, const char *path);
 
 #endif

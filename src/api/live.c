@@ -61,7 +61,7 @@ static void write_page(void)
 {
     struct out out;
     store_relaxed(&page->sequence, page->sequence + 1);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    store_fence();
     out_to_memory(&out, (char *)page + TEXT_AT, LIVE_BYTES - TEXT_AT);
     stats_json(&out);
     page->length = out_end(&out) == 0 ? (uint32_t)out.length : 0;

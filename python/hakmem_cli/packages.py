@@ -29,7 +29,7 @@ _PACKAGES = {
     "libtcmalloc-minimal4": f"{_LIBRARIES}/libtcmalloc_minimal.so.4",
 }
 # Without one of these a test is skipped, and says so.
-_ANALYSERS = {"clang-tidy": "clang-tidy", "cppcheck": "cppcheck", "chromium": "chromium"}
+_ANALYSERS = {"clang-tidy": "clang-tidy", "cppcheck": "cppcheck", "chromium": "chromium", "bpftrace": "bpftrace"}
 
 
 def _is_there(proof: str) -> bool:

@@ -22,13 +22,16 @@ static uint64_t started_ms;
 struct class_use {
     uint64_t live;
     uint64_t cached;
+    uint64_t in_slabs; /* free */
 };
 
 static void add_use(struct class_use *use, const struct heap *heap, unsigned class)
 {
     size_t cached = magazine_count(heap, class);
     size_t taken = load_relaxed(&heap->shelf[class].blocks_out);
+    uint64_t there = (uint64_t)load_relaxed(&heap->counts->slabs[class]) * size_classes[class].blocks;
     use->cached += cached;
+    use->in_slabs += there > taken ? there - taken : 0;
     use->live += taken > cached ? taken - cached : 0; /* a magazine may hold blocks of slabs that another heap has adopted */
 }
 
@@ -108,6 +111,7 @@ static void row_of_class(struct out *out, unsigned class, const char *before)
     out_print(out, "%s{\"class\":%u,\"size\":%u", before, class, size_classes[class].size);
     number(out, "live_blocks", use.live);
     number(out, "cached_blocks", use.cached);
+    number(out, "slab_free_blocks", use.in_slabs);
     for (size_t i = 0; i < metric_count; i++) {
         uint64_t sum = 0;
         if (!is_of_class(&metrics[i]))

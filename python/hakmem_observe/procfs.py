@@ -65,6 +65,12 @@ def start_time(pid: int) -> int:
     return int(fields[19])
 
 
+def faults(pid: int) -> dict[str, int]:
+    """Page faults since the process's start."""
+    fields = read(pid, "stat").rpartition(b")")[2].split()
+    return {"minor": int(fields[7]), "major": int(fields[9])}
+
+
 def age_ms(pid: int) -> int:
     """Since the process's start."""
     return max(0, int((time.clock_gettime(time.CLOCK_BOOTTIME) - start_time(pid) / os.sysconf("SC_CLK_TCK")) * 1000))

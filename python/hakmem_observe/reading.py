@@ -131,7 +131,7 @@ class Reader:
             locks=_locks(groups["locks"]),
             os=groups["os"],
             profile=groups["profile"],
-            more={} if heaps.whole else {"incomplete": True},
+            more={"faults": procfs.faults(pid), **({} if heaps.whole else {"incomplete": True})},
             about={m.name: m.about for m in metrics if m.about},
         )
 

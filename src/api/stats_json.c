@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "api/metrics.h"
@@ -208,6 +209,14 @@ static void system_calls(struct out *out)
     out_print(out, "}");
 }
 
+/* Of the whole process. */
+static void faults(struct out *out)
+{
+    struct rusage used = {0};
+    (void)getrusage(RUSAGE_SELF, &used);
+    out_print(out, ",\"faults\":{\"minor\":%ld,\"major\":%ld}", used.ru_minflt, used.ru_majflt);
+}
+
 static void profile(struct out *out)
 {
     out_print(out, ",\"profile\":{\"runs\":%d", load_relaxed(&policy.profile_bytes) != 0);
@@ -231,6 +240,7 @@ void stats_json(struct out *out)
     threads(out);
     locks(out);
     system_calls(out);
+    faults(out);
     profile(out);
     out_print(out, "}\n");
 }

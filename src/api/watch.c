@@ -18,6 +18,7 @@
 #include "heap/door.h"
 #include "heap/events.h"
 #include "heap/fork.h"
+#include "observe/profile_dump.h"
 #include "os/handler.h"
 
 enum { SERIES_MS = 1000, LIVE_MS = 200 };
@@ -27,6 +28,14 @@ static int write_report(void)
 {
     const char *path = fail_report_file();
     return path[0] != '\0' ? stats_write(path, true) : stats_write_to(STDERR_FILENO);
+}
+
+/* By a signal: the statistics, and the profile if it has a file. */
+static int write_all_asked(void)
+{
+    int error = write_report();
+    int error_of_profile = profile_dump_asked();
+    return error != 0 ? error : error_of_profile;
 }
 
 static int purge(void)
@@ -49,7 +58,7 @@ static int serve(uint32_t request, uint64_t argument, const char *path)
     case REQUEST_STATS:
         return stats_write(path, false);
     case REQUEST_REPORT_STATS:
-        return write_report();
+        return write_all_asked();
     default:
         return ENOSYS;
     }

@@ -168,13 +168,19 @@ static bool expand(const char *pattern, char *path, size_t most)
     return *pattern == '\0';
 }
 
-/* The program's own destructors have run, and those of most of its libraries. */
-__attribute__((destructor)) static void at_exit(void)
+int profile_dump_asked(void)
 {
     char path[OUTPUT_PATH_MOST];
     if (policy.profile_path == NULL || load_relaxed(&current_profiler) == NULL)
-        return;
+        return 0;
     int error = expand(policy.profile_path, path, sizeof path) ? profile_dump(path) : ENAMETOOLONG;
     if (error != 0)
         warn("HAKMEM_PROFILE: the profile was not written to %s: error %d", path, error);
+    return error;
+}
+
+/* The program's own destructors have run, and those of most of its libraries. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    (void)profile_dump_asked();
 }

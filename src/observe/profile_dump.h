@@ -22,6 +22,8 @@
  * memory from the system for the time being, none from the heap. Any thread, inside its door or not. */
 int profile_dump(const char *path);
 
-/* At exit, profile_dump to policy.profile_path, %p in it being the process's number; if that fails, a line of warning. */
+/* If there is a profile and policy.profile_path, profile_dump to that, %p in it being the process's number; if that fails, a line
+ * of warning. So it is at exit. Returns 0 or the errno. */
+int profile_dump_asked(void);
 
 #endif

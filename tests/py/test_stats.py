@@ -101,6 +101,7 @@ class Statistics(unittest.TestCase):
         self.assertLessEqual(in_slabs, memory["slab_free_bytes"] + memory["hole_bytes"])
         self.assertEqual(stats["counters"]["requested_bytes"], sum(row["requested_bytes"] for row in threads))
         self.assertGreater(stats["os"]["calls"], 0)
+        self.assertGreater(stats["faults"]["minor"], 100)
         self.assertIn("span", [lock["name"] for lock in stats["locks"]])
 
     def test_at_exit(self) -> None:
@@ -125,6 +126,19 @@ class Statistics(unittest.TestCase):
         self.assertEqual(process.returncode, 0)
         self.assertEqual(len(lines), 1)
         self.check_sums(checked(lines[0]))
+
+    def test_a_signal_writes_the_profile_too(self) -> None:
+        pattern = self.directory / "%p.heap"
+        with start(HAKMEM_STATS="USR2", HAKMEM_PROFILE=f"4K,{pattern}") as process:
+            allocate(process, 600)
+            process.send_signal(signal.SIGUSR2)
+            allocate(process, 700)
+            profile = self.directory / f"{process.pid}.heap"
+            self.assertTrue(profile.read_text().startswith("heap profile: "))
+            profile.unlink()
+            assert process.stdin is not None
+            process.stdin.close()
+        self.assertTrue(profile.exists())
 
     def test_series(self) -> None:
         series = self.directory / "series"

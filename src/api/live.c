@@ -85,6 +85,11 @@ struct control_words *live_update(void)
     return page != NULL ? &page->words : NULL;
 }
 
+struct control_words *live_words(void)
+{
+    return page != NULL && live_is_own() ? &page->words : NULL;
+}
+
 void live_end(void)
 {
     char path[PATH_MOST + NAME_MOST];

@@ -14,6 +14,9 @@ struct control_words;
  * Inside the door, or before there are threads; of threads that come at once the second does nothing. */
 struct control_words *live_update(void);
 
+/* The words of the page; NULL: there is none, or it is another process's. */
+struct control_words *live_words(void);
+
 /* Has this process tried to make one? Not so a fork's child at first. */
 bool live_is_own(void);
 

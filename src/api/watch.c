@@ -78,17 +78,27 @@ static void serve_words(struct control_words *words)
     store_release(&words->served, words->served + 1);
 }
 
-static void serve_control(void)
+/* Outside the door, which what is asked for may have to enter. */
+static void serve_asked(void)
 {
-    serve_words(&hak_control.words);
+    uint32_t of_page = REQUEST_OF_PAGE;
+    struct control_words *page = live_words();
+    if (!__atomic_compare_exchange_n(&hak_control.words.request, &of_page, (uint32_t)REQUEST_NONE, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED))
+        serve_words(&hak_control.words);
+    else if (page != NULL)
+        serve_words(page);
 }
 
-/* Who may not read the process's memory asks here. */
-static void serve_live(void)
+/* Who may not read the process's memory asks on the page. The heartbeat is inside the door: it only passes that on, unless somebody
+ * else is asking just now. */
+static void look_at_page(void)
 {
-    struct control_words *words = live_update();
-    if (words != NULL)
-        serve_words(words);
+    uint32_t nothing = REQUEST_NONE;
+    const struct control_words *page = live_update();
+    if (page != NULL && load_relaxed(&page->request) != REQUEST_NONE)
+        (void)__atomic_compare_exchange_n(&hak_control.words.request, &nothing, (uint32_t)REQUEST_OF_PAGE, false,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Is it time again? Of threads that come at once one is told so. */
@@ -108,7 +118,7 @@ static void at_heartbeat(struct heap *heap)
     if (policy.stats == STATS_SERIES && is_due(&series_ms, now, SERIES_MS))
         (void)stats_write(path_of(PATH_STATS), true);
     if (path_of(PATH_LIVE)[0] != '\0' && (!live_is_own() || is_due(&live_ms, now, LIVE_MS)))
-        serve_live();
+        look_at_page();
 }
 
 /* The next thread at the door writes it: a handler may have interrupted anything. */
@@ -130,7 +140,7 @@ void watch_start(void)
     hak_control.metrics = metrics;
     hak_control.metric_bytes = sizeof metrics[0];
     store_release(&hak_control.metric_count, (uint32_t)metric_count);
-    heap_events.asked = serve_control;
+    heap_events.asked = serve_asked;
     if (policy.stats == STATS_SERIES || path_of(PATH_LIVE)[0] != '\0')
         heap_events.heartbeat = at_heartbeat;
     if (policy.stats == STATS_BY_SIGNAL)

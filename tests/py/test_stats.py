@@ -163,7 +163,8 @@ class Statistics(unittest.TestCase):
         return checked(data[1024 : 1024 + length].decode()), data
 
     def test_live_page(self) -> None:
-        with start(HAKMEM_LIVE=str(self.directory)) as process:
+        # Nothing is given back but by the purge that is asked for.
+        with start(HAKMEM_LIVE=str(self.directory), HAKMEM_PURGE="delay=86400000,thread=off") as process:
             for _ in range(4):
                 allocate(process, 800)
                 time.sleep(0.25)
@@ -186,6 +187,17 @@ class Statistics(unittest.TestCase):
             self.check_sums(checked(path.read_text()))
             _, data = self.page(process.pid)
             self.assertEqual(struct.unpack_from("<IIi", data, 16), (0, 1, 0))
+            # A purge, which needs the allocator's door, is one indeed.
+            before = self.page(process.pid)[0]["memory"]["purged_bytes"]
+            with (self.directory / str(process.pid)).open("r+b") as page:
+                page.seek(16)
+                page.write(struct.pack("<I", 4))
+            for _ in range(4):
+                allocate(process, 800)
+                time.sleep(0.25)
+            stats, data = self.page(process.pid)
+            self.assertEqual(struct.unpack_from("<IIi", data, 16), (0, 2, 0))
+            self.assertGreater(stats["memory"]["purged_bytes"], before)
             assert process.stdin is not None
             process.stdin.close()
         self.assertEqual([entry.name for entry in self.directory.iterdir()], ["asked"])

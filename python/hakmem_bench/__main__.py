@@ -7,7 +7,6 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 from rich.console import Console
 
@@ -27,7 +26,8 @@ from hakmem_bench import (
 )
 from hakmem_bench.model import OURS, ROOT, CannotError, read
 from hakmem_cli import build
-from hakmem_cli.say import CANNOT, say
+from hakmem_cli.arguments import Parser, ended
+from hakmem_cli.say import say
 
 _COMMANDS = (
     *("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "watching", "attacks", "gate", "docs", "page"),
@@ -41,21 +41,15 @@ _PAGES = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
-        raise CannotError(f"{message}; {usage}")
-
-
 def _repetitions(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= 1000:
         raise argparse.ArgumentTypeError(f"{text}: legal values are 1 to 1000")
     return int(text)
 
 
-def _measuring() -> _Parser:
+def _measuring() -> Parser:
     """What all commands that measure have."""
-    options = _Parser(add_help=False)
+    options = Parser(add_help=False)
     options.add_argument("--quick", action="store_true", help="fewer and shorter tests: five minutes")
     options.add_argument("--tests", metavar="NAME,...", help="only these tests or groups (see `bench list`)")
     options.add_argument("--repetitions", type=_repetitions, metavar="N", help="of each test with each allocator")
@@ -141,8 +135,8 @@ def _compare(first: Path, second: Path, console: Console) -> int:
 def _parse(words: list[str], console: Console) -> argparse.Namespace:
     measuring = _measuring()
     if words[:1] and words[0] in _COMMANDS:
-        parser = _Parser(prog="hakmem bench", allow_abbrev=False)
-        commands = parser.add_subparsers(parser_class=_Parser, metavar="COMMAND")
+        parser = Parser(prog="hakmem bench", allow_abbrev=False)
+        commands = parser.add_subparsers(parser_class=Parser, metavar="COMMAND")
         one = commands.add_parser("peers", help="fetch the allocators to compare with")
         one.add_argument("names", nargs="?", metavar="NAME,...")
         one.set_defaults(call=lambda a: _peers(a.names, console))
@@ -184,7 +178,7 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one.add_argument("result", type=Path)
         one.set_defaults(call=lambda a: _page(a.result))
         return parser.parse_args(words)
-    parser = _Parser(
+    parser = Parser(
         prog="hakmem bench",
         parents=[measuring],
         allow_abbrev=False,
@@ -197,14 +191,12 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
 
 def main(words: list[str]) -> int:
     console = Console()
-    try:
+
+    def command() -> int:
         parsed = _parse(words, console)
         return int(parsed.call(parsed))
-    except CannotError as error:
-        say(str(error))
-        return CANNOT
-    except KeyboardInterrupt:
-        return 130
+
+    return ended(command)
 
 
 if __name__ == "__main__":

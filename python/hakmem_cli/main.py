@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
 
 from hakmem_cli import fuzz, info, programs, run, soak, symbolize, test, venv
-from hakmem_cli.say import CANNOT, CannotError, say
+from hakmem_cli.arguments import Parser, ended
+from hakmem_cli.say import CannotError
 
 MODES = ("minimal", "fast", "balanced")
 
@@ -17,14 +17,6 @@ _OBSERVERS = {
     "prof": "which code of a running process allocates how much",
     "report": "profiles and recorded statistics as one page",
 }
-
-
-class _Parser(argparse.ArgumentParser):
-    """Errors in one line that says what is legal, with our exit code."""
-
-    def error(self, message: str) -> NoReturn:
-        usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
-        raise CannotError(f"{message}; {usage}")
 
 
 def _test(everything: bool, names: list[str] | None, check: bool) -> int:
@@ -49,10 +41,10 @@ def _minutes(text: str) -> float:
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = _Parser(prog="hakmem", description="Run programs on the hakmem memory allocator.", allow_abbrev=False)
+    parser = Parser(prog="hakmem", description="Run programs on the hakmem memory allocator.", allow_abbrev=False)
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     parser.set_defaults(call=None)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
 
     run_parser = commands.add_parser("run", help="run a program with hakmem", allow_abbrev=False, usage=run.USE)
     run_parser.add_argument("--mode", choices=MODES, help="policy to run with (default: balanced)")
@@ -102,18 +94,16 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return parsed
 
 
+def _main(arguments: list[str]) -> int:
+    if arguments[:1] == ["bench"]:
+        venv.LAB.become(arguments[1:])
+    if arguments[:1] and arguments[0] in _OBSERVERS:
+        venv.OBSERVE.become(arguments)
+    if arguments[:1] == ["soak"]:
+        return soak.soak(arguments[1:])
+    parsed = _parse(arguments)
+    return int(parsed.call(parsed))
+
+
 def main(arguments: list[str]) -> int:
-    try:
-        if arguments[:1] == ["bench"]:
-            venv.LAB.become(arguments[1:])
-        if arguments[:1] and arguments[0] in _OBSERVERS:
-            venv.OBSERVE.become(arguments)
-        if arguments[:1] == ["soak"]:
-            return soak.soak(arguments[1:])
-        parsed = _parse(arguments)
-        return int(parsed.call(parsed))
-    except CannotError as error:
-        say(str(error))
-        return CANNOT
-    except KeyboardInterrupt:
-        return 130
+    return ended(lambda: _main(arguments))

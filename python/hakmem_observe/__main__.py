@@ -7,38 +7,29 @@ import signal
 # An interrupt while modules are loaded is no error to show.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import argparse  # noqa: E402
 import importlib  # noqa: E402
 import sys  # noqa: E402
-from typing import NoReturn  # noqa: E402
 
-from hakmem_cli.say import CANNOT, CannotError, say  # noqa: E402
+from hakmem_cli.arguments import Parser, ended  # noqa: E402
+from hakmem_cli.say import CannotError  # noqa: E402
 
 # The module of a command has USE, add_arguments(parser) and a function of the command's name.
 COMMANDS = ("stat", "top", "doctor", "prof", "report")
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
-        raise CannotError(f"{message}; {usage}")
+def run(words: list[str]) -> int:
+    if not words or words[0] not in COMMANDS:
+        raise CannotError(f"{words[0] if words else 'nothing'}: no such command; legal are {', '.join(COMMANDS)}")
+    name = words[0]
+    module = importlib.import_module(f"hakmem_observe.{name}")
+    parser = Parser(prog=f"hakmem {name}", description=module.__doc__, allow_abbrev=False, usage=module.USE)
+    module.add_arguments(parser)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return int(getattr(module, name)(parser.parse_args(words[1:])))
 
 
 def main(words: list[str]) -> int:
-    try:
-        if not words or words[0] not in COMMANDS:
-            raise CannotError(f"{words[0] if words else 'nothing'}: no such command; legal are {', '.join(COMMANDS)}")
-        name = words[0]
-        module = importlib.import_module(f"hakmem_observe.{name}")
-        parser = _Parser(prog=f"hakmem {name}", description=module.__doc__, allow_abbrev=False, usage=module.USE)
-        module.add_arguments(parser)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        return int(getattr(module, name)(parser.parse_args(words[1:])))
-    except CannotError as error:
-        say(str(error))
-        return CANNOT
-    except KeyboardInterrupt:
-        return 130
+    return ended(lambda: run(words))
 
 
 if __name__ == "__main__":

@@ -20,24 +20,29 @@
 #include "span/limit.h"
 #include "span/span.h"
 
+void class_use_add(struct class_use *use, const struct heap *heap, unsigned class)
+{
+    size_t cached = magazine_count(heap, class);
+    size_t taken = load_relaxed(&heap->shelf[class].blocks_out);
+    size_t there = (size_t)load_relaxed(&heap->counts->slabs[class]) * size_classes[class].blocks;
+    use->cached += cached;
+    use->in_slabs += there > taken ? there - taken : 0;
+    use->live += taken > cached ? taken - cached : 0; /* a magazine may hold blocks of slabs that another heap has adopted */
+}
+
 static void add_heap(struct hak_stats *stats, const struct heap *heap)
 {
-    size_t bytes = load_relaxed(&heap->units) << UNIT_SHIFT;
-    size_t in_use = load_relaxed(&heap->hole_bytes);
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         size_t size = size_classes[class].size;
-        size_t cached = magazine_count(heap, class);
-        size_t out = load_relaxed(&heap->shelf[class].blocks_out);
-        /* A magazine may hold blocks that left another heap's slabs before those were adopted. */
-        size_t live = out > cached ? out - cached : 0;
-        stats->small_blocks += live;
-        stats->small_bytes += live * size;
-        stats->cached_bytes += cached * size;
+        struct class_use use = {0};
+        class_use_add(&use, heap, class);
+        stats->small_blocks += use.live;
+        stats->small_bytes += use.live * size;
+        stats->cached_bytes += use.cached * size;
         stats->refills += load_relaxed(&heap->counts->refills[class]);
         stats->flushes += load_relaxed(&heap->counts->flushes[class]);
-        in_use += out * size;
     }
-    stats->slab_free_bytes += bytes - min_size(bytes, in_use);
+    stats->slab_free_bytes += shelf_free_bytes(heap);
     stats->hole_bytes += load_relaxed(&heap->hole_bytes);
     stats->requested_bytes += heap_requested(heap);
     stats->purged_bytes += load_relaxed(&heap->counts->of[COUNT_HOLE_BYTES]);

@@ -13,6 +13,16 @@ struct heap;
 /* Counts are exact while no other thread allocates. */
 void stats_read(struct hak_stats *stats);
 
+/* Blocks of one class, in one heap or in several. */
+struct class_use {
+    size_t live;
+    size_t cached;   /* in magazines */
+    size_t in_slabs; /* free */
+};
+
+/* Adds those of this heap. A moment old; any thread. */
+void class_use_add(struct class_use *use, const struct heap *heap, unsigned class);
+
 /* Free blocks of one heap. */
 struct heap_free {
     unsigned number;

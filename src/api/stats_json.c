@@ -6,41 +6,23 @@
 #include <unistd.h>
 
 #include "api/metrics.h"
+#include "api/stats.h"
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "config/policy.h"
 #include "config/size_class.h"
-#include "hakmem.h"
 #include "heap/life.h"
-#include "heap/magazine.h"
 #include "os/os.h"
 
 enum { BUFFER_BYTES = 4096 };
 
 static uint64_t started_ms;
 
-/* Of one class, in all heaps or in one. */
-struct class_use {
-    uint64_t live;
-    uint64_t cached;
-    uint64_t in_slabs; /* free */
-};
-
-static void add_use(struct class_use *use, const struct heap *heap, unsigned class)
-{
-    size_t cached = magazine_count(heap, class);
-    size_t taken = load_relaxed(&heap->shelf[class].blocks_out);
-    uint64_t there = (uint64_t)load_relaxed(&heap->counts->slabs[class]) * size_classes[class].blocks;
-    use->cached += cached;
-    use->in_slabs += there > taken ? there - taken : 0;
-    use->live += taken > cached ? taken - cached : 0; /* a magazine may hold blocks of slabs that another heap has adopted */
-}
-
 static struct class_use use_of_class(unsigned class)
 {
     struct class_use use = {0};
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
-        add_use(&use, heap, class);
+        class_use_add(&use, heap, class);
     return use;
 }
 
@@ -151,7 +133,7 @@ static void row_of_heap(struct out *out, const struct heap *heap, const char *be
     uint64_t cached = 0;
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {
         struct class_use use = {0};
-        add_use(&use, heap, i);
+        class_use_add(&use, heap, i);
         live += use.live * size_classes[i].size;
         cached += use.cached * size_classes[i].size;
     }

@@ -169,7 +169,8 @@ def header(snapshot: Snapshot, what: str) -> str:
         if (limit := snapshot.memory.get(f"{kind}_limit_bytes")) is not None
     ]
     age = f"up {words.duration(snapshot.uptime_ms)}" if snapshot.uptime_ms else ""
-    parts = [f"process {snapshot.pid}", what, library, age, *limits]
+    mode = f"mode {snapshot.mode}" if snapshot.mode else ""
+    parts = [f"process {snapshot.pid}", what, library, mode, age, *limits]
     return ", ".join(part for part in parts if part)
 
 

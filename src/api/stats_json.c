@@ -216,6 +216,7 @@ void stats_json(struct out *out)
     out_print(out, "{\"schema\":\"hakmem-stats\",\"version\":1,\"library\":\"%s\",\"pid\":%d", hak_version(), (int)getpid());
     number(out, "unix_ms", clock_unix_ms());
     number(out, "uptime_ms", clock_now_ms() - started_ms);
+    out_print(out, ",\"mode\":\"%s\"", policy_mode_name());
     memory(out);
     counters(out);
     classes(out);

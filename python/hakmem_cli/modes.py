@@ -1,0 +1,4 @@
+"""The names of src/config/policy.h, in its order."""
+
+MODES = ("minimal", "fast", "balanced", "learning", "research")
+LEARNS = ("off", "observe", "on")

@@ -2,3 +2,4 @@
 
 MODES = ("minimal", "fast", "balanced", "learning", "research")
 LEARNS = ("off", "observe", "on")
+LEARNING_MODES = ("learning", "research")

@@ -149,7 +149,8 @@ def flat(prefix: str, told: object) -> Iterable[tuple[str, str]]:
         for name, value in told.items():
             yield from flat(f"{prefix}.{name}" if prefix else str(name), value)
     elif isinstance(told, list):
-        yield prefix, f"{len(told)} rows"
+        if told:
+            yield prefix, f"{len(told)} rows"
     else:
         yield prefix, str(told)
 

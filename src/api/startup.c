@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "api/remember.h"
 #include "api/route_trace.h"
 #include "api/watch.h"
 #include "base/fail.h"
@@ -31,6 +32,7 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     (void)count;
     (void)arguments;
     options_load(environ != NULL ? environ : environment);
+    remember_start();
     watch_start();
     if (policy.trace == TRACE_ROUTE)
         route_trace_start();

@@ -9,7 +9,7 @@
 /* One sentence, without its full stop: what was decided, from what evidence, and what that is expected to save. */
 void decision_text(struct out *out, const struct decision *decision);
 
-/* Of which blocks a value of the knob is: " of blocks up to 128 KiB", or nothing. */
+/* The name of a knob, and of which blocks the value is: "bigcache_ms of blocks up to 128 KiB". */
 void knob_text(struct out *out, enum knob knob, unsigned index);
 
 #endif

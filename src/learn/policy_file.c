@@ -73,8 +73,6 @@ static bool load(struct work *work, const char *path, bool must_be)
     }
     if (work->found.is == POLICY_OF_OTHER_BUILD)
         warn("%s: learned by another build of %s; %s", path, work->key.path, so);
-    else if (work->found.is == POLICY_NOT_THERE && must_be)
-        warn("%s: has nothing of %s; %s", path, work->key.path, so);
     if (work->found.is != POLICY_THERE)
         return false;
     policy_text_apply(work->text, &work->found);

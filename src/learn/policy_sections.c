@@ -6,6 +6,7 @@
 #include "config/policy.h"
 #include "config/size_class.h"
 #include "config/values.h"
+#include "learn/decision_text.h"
 #include "learn/policy_text.h"
 
 /* "NAME" or "NAME[INDEX]": the indices from *first to *end. */
@@ -45,15 +46,6 @@ static bool read_knob(struct policy_line *line, bool apply)
     return true;
 }
 
-/* For the comment: the blocks that a value is of. */
-static void describe(struct out *out, enum knob knob, unsigned index)
-{
-    if (knob_info[knob].count == SIZE_BINS)
-        out_print(out, index == SIZE_BINS - 1 ? "larger blocks; " : "blocks up to %zu KiB; ", (size_t)64 << index);
-    else if (knob_info[knob].count == SIZE_CLASSES)
-        out_print(out, "blocks of %u B; ", size_classes[index].size);
-}
-
 static void write_value(struct out *out, enum knob knob, unsigned index)
 {
     uint64_t value = knob_get(knob, index);
@@ -64,8 +56,8 @@ static void write_value(struct out *out, enum knob knob, unsigned index)
     if (knob_info[knob].count > 1)
         out_print(out, "[%u]", index);
     out_print(out, " %lu # ", value);
-    describe(out, knob, index);
-    out_print(out, "%lu in mode %s\n", usual, policy_mode_name());
+    knob_text(out, knob, index);
+    out_print(out, "; %lu in mode %s\n", usual, policy_mode_name());
 }
 
 /* What the mode says anyway is left out, and so are classes made at run time, whose ids mean something else in the next run. */

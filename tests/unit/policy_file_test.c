@@ -120,9 +120,7 @@ static void what_cannot_be_used_gets_one_line(void)
     CHECK_SAYS(load_bad, 1, line);
     CHECK_SAYS(load_bad, 0, "");
     put("hakmem-policy 1\nprogram /b\nsize 1\nend\n");
-    snprintf(line, sizeof line, "hakmem: warning: %s: has nothing of %s; nothing is loaded\n", path, own.path);
-    CHECK_SAYS(load_bad, 1, line);
-    CHECK_SAYS(load_bad, 0, "");
+    CHECK_SAYS(load_bad, 1, ""); /* each child of a shell would say so */
     snprintf(text, sizeof text, "hakmem-policy 1\nprogram %s\nsize 1\nknob purge_ms 3\nend\n", own.path);
     put(text);
     snprintf(line, sizeof line, "hakmem: warning: %s: learned by another build of %s; nothing is loaded\n", path, own.path);

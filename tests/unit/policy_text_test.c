@@ -124,7 +124,7 @@ static void what_is_written_is_read(void)
     CHECK(out_end(&out) == 0);
     written[out.length] = '\0';
     CHECK(strstr(written, "bigcache_bytes") == NULL && strstr(written, "[63]") == NULL);
-    CHECK(strstr(written, "knob bigcache_ms[15] 7 # larger blocks; 1000 in mode balanced\n") != NULL);
+    CHECK(strstr(written, "knob bigcache_ms[15] 7 # bigcache_ms of blocks above 1048576 KiB; 1000 in mode balanced\n") != NULL);
     CHECK(policy_set_mode("balanced"));
     load(written);
     CHECK(policy.purge_ms == 60000 && policy.bigcache_ms[15] == 7 && policy.magazine_bytes[40] == 64);

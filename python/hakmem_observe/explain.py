@@ -39,7 +39,7 @@ def _number(told: dict[str, Any], name: str) -> float:
 
 
 def _plural(number: float, one: str) -> str:
-    many = f"{one[:-1]}ies" if one.endswith("y") else f"{one}es" if one.endswith("ch") else f"{one}s"
+    many = "matches" if one == "match" else f"{one}s"
     return f"{number:g} {one if number == 1 else many}"
 
 
@@ -78,7 +78,9 @@ def _learner(snapshot: Snapshot) -> Iterator[str]:
         yield f"It has learned from {_plural(epochs, 'epoch')}{rival}."
     else:
         yield "It has learned nothing yet: the program has not requested enough memory."
-    yield from (_STATES[state] for state in [told.get("state")] if state in _STATES)
+    state = told.get("state")
+    if isinstance(state, str) and state in _STATES:
+        yield _STATES[state]
     yield from _cost(told)
     events = {
         "drifts": "the program became another {}",

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "config/size_class.h"
+#include "learn/learner.h"
 
 void knob_text(struct out *out, enum knob knob, unsigned index)
 {
@@ -24,13 +25,13 @@ static void knob_decision(struct out *out, const struct decision *decision)
 
 static void state_decision(struct out *out, uint32_t state)
 {
-    static const char *const sentences[] = {
-        "learns: policies compete",
-        "frozen: the best policy stays in force",
-        "canary: is it still the best?",
-        "rests: the mode's own values are in force",
+    static const char *const sentences[LEARNER_STATES] = {
+        [LEARNER_LEARNS] = "learns: policies compete",
+        [LEARNER_FROZEN] = "frozen: the best policy stays in force",
+        [LEARNER_CANARY] = "canary: is it still the best?",
+        [LEARNER_RESTS] = "rests: the mode's own values are in force",
     };
-    out_print(out, "%s", state < sizeof sentences / sizeof sentences[0] ? sentences[state] : "another state");
+    out_print(out, "%s", state < LEARNER_STATES ? sentences[state] : "another state");
 }
 
 static void class_decision(struct out *out, const struct decision *decision)
@@ -73,9 +74,10 @@ void decision_text(struct out *out, const struct decision *decision)
     if (!is_sound(decision))
         return;
     uint64_t gain = (uint64_t)(decision->gain < 0 ? -decision->gain : decision->gain);
+    bool expects = decision->kind != DECIDED_STATE && decision->kind != DECIDED_KILLED;
     what_was_decided(out, decision);
     if (decision->evidence > 0)
         out_print(out, "; evidence %lu", decision->evidence);
-    if (gain >= 1000)
+    if (expects && gain >= 1000)
         out_print(out, "; expected to %s %lu.%lu %% of the cost", decision->gain > 0 ? "save" : "add", gain / 10000, gain / 1000 % 10);
 }

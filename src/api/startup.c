@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "api/learning.h"
+#include "api/remember.h"
 #include "api/route_trace.h"
 #include "api/watch.h"
 #include "base/fail.h"
@@ -32,6 +33,7 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     (void)count;
     (void)arguments;
     options_load(environ != NULL ? environ : environment);
+    remember_start();
     watch_start();
     learning_start();
     if (policy.trace == TRACE_ROUTE)

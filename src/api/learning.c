@@ -12,6 +12,7 @@ static void at_heartbeat(struct heap *heap)
 
 void learning_start(void)
 {
+    learn_start();
     heap_events.heartbeat = at_heartbeat;
     heap_events.forked = learn_forked;
 }

@@ -20,8 +20,8 @@ enum { CANARY_FIRST = 16, CANARY_MOST = 512 };
 /* And a quarter as many times as long as a match: some take long. */
 enum { EPOCHS_PER_MATCH = 4 };
 
-/* Matches in a row in which the program changed, until it is left alone. */
-enum { RESTLESS_MOST = 6 };
+/* Epochs that led to nothing, because the program changed, since the last match that was played to its end; then it is left alone. */
+enum { RESTLESS_MOST = 24 };
 
 /* Epochs of the first rest, and how often it may double. */
 enum { REST_FIRST = 64, REST_DOUBLED_MOST = 14 };
@@ -160,7 +160,7 @@ static enum verdict play(struct learner *learner, const struct epoch *epoch)
         see(learner, epoch);
     enum match_progress progress = match_add(&learner->match, epoch);
     if (progress == MATCH_VOID) {
-        learner->restless++;
+        learner->restless += MATCH_EPOCHS;
         return VERDICT_VOID;
     }
     if (contest_is_lost(learner))
@@ -230,7 +230,9 @@ static bool begin_match(struct learner *learner)
 static void step_learning(struct learner *learner, const struct epoch *epoch)
 {
     if (!has_challenger(learner)) {
-        if (!epoch->changed)
+        if (epoch->changed)
+            learner->restless++;
+        else
             see(learner, epoch);
         if (learner->watched >= WATCH_EPOCHS && ledger_may_try(&learner->ledger) && !begin_match(learner))
             freeze(learner);

@@ -66,7 +66,7 @@ struct learner {
     uint64_t same_since_ms; /* the program, as far as is known */
     uint64_t match_ms;     /* and how long the last match was */
     uint64_t match_since_ms;
-    uint32_t restless;     /* matches in a row in which the program changed */
+    uint32_t restless;     /* epochs that led to nothing because the program changed */
     uint32_t rest;         /* epochs of it that are left */
 
     uint32_t epochs;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "api/learning.h"
 #include "api/remember.h"
 #include "api/route_trace.h"
 #include "api/watch.h"
@@ -34,6 +35,7 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     options_load(environ != NULL ? environ : environment);
     remember_start();
     watch_start();
+    learning_start();
     if (policy.trace == TRACE_ROUTE)
         route_trace_start();
     if (policy.crash_reports || policy.checks != 0)

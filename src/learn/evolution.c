@@ -30,7 +30,7 @@ bool tried_has(const struct tried *tried, const struct prospect *what)
     uint32_t known = tried->count < TRIED_MOST ? tried->count : TRIED_MOST;
     for (uint32_t i = 0; i < known; i++) {
         const struct prospect *old = &tried->what[i];
-        if (old->knob == what->knob && old->index == what->index && old->up == what->up)
+        if (old->knob == what->knob && old->index == what->index && old->up == what->up && what->worth < 2 * old->worth)
             return true;
     }
     return false;

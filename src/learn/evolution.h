@@ -24,6 +24,8 @@ struct tried {
 };
 
 void tried_note(struct tried *tried, const struct prospect *what);
+
+/* Not if it promises twice as much by now. */
 bool tried_has(const struct tried *tried, const struct prospect *what);
 
 /* The value after a step up or down; the same if there is none. */

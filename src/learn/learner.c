@@ -169,6 +169,7 @@ static void accept(struct learner *learner)
     double gain = contest_gain(learner);
     struct prospect back = learner->trial;
     back.up = !back.up;
+    back.worth = 1;
     if (learner->has_trial)
         tried_note(&learner->tried, &back);
     learner->goes_on = learner->has_trial;

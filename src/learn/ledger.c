@@ -40,10 +40,10 @@ static void book(struct ledger *ledger, double ns)
     ledger->balance = least(ledger->balance + ns, KILL_EPOCHS * ledger->epoch_ns);
 }
 
-/* What the mode's values would have cost for each ns that the champion costs: with a gain g = 2 (m - c) / (m + c). */
-static double mode_by_champion(double gain)
+/* With a gain g = 2 (m - c) / (m + c). */
+double ledger_mode_by_champion(const struct ledger *ledger)
 {
-    return (1 + gain / 2) / (1 - gain / 2);
+    return (1 + ledger->gain / 2) / (1 - ledger->gain / 2);
 }
 
 void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_force force)
@@ -53,7 +53,7 @@ void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_fo
     double champion_ns = ns;
     if (is_try && ledger->champion_cost > 0)
         champion_ns = ledger->champion_cost * (double)epoch->requested / (double)MIB;
-    double mode_ns = force == FORCE_MODE || force == FORCE_AUDIT ? ns : champion_ns * mode_by_champion(ledger->gain);
+    double mode_ns = force == FORCE_MODE || force == FORCE_AUDIT ? ns : champion_ns * ledger_mode_by_champion(ledger);
     ledger->epoch_ns += (mode_ns - ledger->epoch_ns) * (ledger->epoch_ns == 0 ? 1 : NEWEST_PART);
     ledger->worked += mode_ns;
     ledger->credit = least(ledger->credit + work_of(epoch) * TRIES_PART, CREDIT_MOST);

@@ -47,6 +47,9 @@ void ledger_settle(struct ledger *ledger, double gain);
 /* The program has become another: costs are no longer known. */
 void ledger_forget_costs(struct ledger *ledger);
 
+/* What the mode's values cost, it is thought, for each ns that the champion costs. */
+double ledger_mode_by_champion(const struct ledger *ledger);
+
 bool ledger_may_try(const struct ledger *ledger);
 bool ledger_has_paid(const struct ledger *ledger);
 

@@ -15,7 +15,7 @@ enum price {
     PRICE_REFILL = 100,      /* of a magazine, whatever it takes from slabs */
     PRICE_NEW_SLAB = 400,    /* more, if it needs a new slab or an idle heap's */
     PRICE_FLUSHED_BLOCK = 8, /* and its way back out of the slab */
-    PRICE_REMOTE_BLOCK = 20, /* into a letter, out of it, into a magazine or slab */
+    PRICE_REMOTE_BLOCK = 10, /* each way: into a letter; out of it into a magazine or slab */
     PRICE_LETTER = 100,      /* one atomic exchange of a contended line, and a look at the inbox */
     PRICE_LARGE = 150,       /* request and free of a large block */
     PRICE_UNITS = 300,       /* a run of units from the span layer, and back */

@@ -1,7 +1,11 @@
 #include "api/remember.h"
 
+#include "base/atomic.h"
 #include "config/paths.h"
 #include "config/policy.h"
+#include "heap/door.h"
+#include "heap/fork.h"
+#include "learn/learn.h"
 #include "learn/policy_file.h"
 
 /* Of what was loaded: what is learned now comes on top of it. */
@@ -19,4 +23,27 @@ bool remember_has(struct policy_evidence *evidence)
 {
     *evidence = known;
     return is_loaded;
+}
+
+static void save(void *path)
+{
+    struct learn_summary own;
+    learn_summary(&own);
+    if (own.epochs == 0)
+        return;
+    struct policy_evidence evidence = {
+        .epochs = known.epochs + own.epochs,
+        .seconds = known.seconds + own.learn_ms / 1000,
+        .saved = own.saved_ppm > 0 ? (uint64_t)own.saved_ppm : 0,
+    };
+    learn_show_best();
+    policy_file_save(path, &evidence);
+}
+
+/* Not if a signal handler ends the process that has interrupted the holder of a lock. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    const char *path = path_of(PATH_POLICY);
+    if (path[0] != '\0' && load_relaxed(&policy.learn) == LEARN_ON && !fork_holds_any_lock())
+        door_visit(save, (void *)(uintptr_t)path);
 }

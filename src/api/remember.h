@@ -1,4 +1,4 @@
-/* What was learned outlives the process, if HAKMEM_POLICY says where. */
+/* What was learned outlives the process, if HAKMEM_POLICY says where: loaded at its start, saved at its exit. */
 #ifndef HAK_API_REMEMBER_H
 #define HAK_API_REMEMBER_H
 

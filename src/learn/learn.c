@@ -206,6 +206,8 @@ void learn_forked(void)
     if (load_relaxed(&busy) == 0 && self.runs)
         stop_trial();
     store_relaxed(&self.runs, false);
+    store_relaxed(&shown.sequence, 0u); /* who wrote it may be gone */
+    show(&(struct learn_summary){0});   /* nothing of it is this process's own */
     leave();
 }
 

@@ -1,5 +1,7 @@
 #include "large/large.h"
 
+#include <string.h>
+
 #include "arena/arena.h"
 #include "arena/meta.h"
 #include "base/clock.h"
@@ -18,6 +20,9 @@
 
 /* Below this a copy is as fast as three system calls. */
 #define MOVE_LEAST (256 * KIB)
+
+/* Below this, to write all of it costs less than the question what of it is in memory (a microsecond), however little that is. */
+#define LOOK_LEAST (256 * KIB)
 
 /* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
 #define HUGE_LEAST (16 * MIB)
@@ -177,6 +182,14 @@ void *large_alloc(size_t size, size_t align, bool *zero)
         *zero = true;
     }
     return block->base;
+}
+
+void large_clear(void *p, size_t bytes)
+{
+    if (bytes < LOOK_LEAST)
+        memset(p, 0, bytes);
+    else
+        os_clear(p, align_up(bytes, os_page_size()));
 }
 
 struct large *large_find(const void *p)

@@ -36,6 +36,9 @@ enum large_verdict { LARGE_FINE, LARGE_NOT_A_BLOCK, LARGE_DOUBLE_FREE, LARGE_OVE
  * to a unit. *zero says whether it reads as zero. NULL: out of memory. */
 void *large_alloc(size_t size, size_t align, bool *zero);
 
+/* Makes the first `bytes` of the live block at p, or a little more, read as zero; what of it is not in memory is not written. */
+void large_clear(void *p, size_t bytes);
+
 /* What a block was that has been freed. */
 struct large_freed {
     size_t bytes;          /* that its user could use */

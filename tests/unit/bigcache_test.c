@@ -1,12 +1,16 @@
 /* large/bigcache.h, by way of large/large.h: what it keeps, whom it serves, what it gives up. */
 #include "unit.h"
 
+#include <unistd.h>
+
 #include "arena/arena.h"
 #include "base/shard.h"
 #include "config/policy.h"
 #include "fake_os.h"
 #include "large/bigcache.h"
 #include "larges.h"
+#include "os/os.h"
+#include "process.h"
 #include "worker.h"
 
 static void serves_sizes_within_a_quarter(void)
@@ -61,6 +65,22 @@ static void gives_the_latest_first(void)
     CHECK(large_alloc(MIB, 1, &zero) == second);
     CHECK(!zero);
     CHECK(large_take(MIB) == first);
+}
+
+/* What nobody has written of a kept block, a request for zeros does not write either. */
+static void is_cleared_where_it_was_written(void)
+{
+    large_init();
+    char *at = large_take(8 * MIB);
+    at[3 * MIB] = at[8 * MIB - 1] = 1;
+    large_give(at);
+    bool zero = true;
+    CHECK(large_alloc(8 * MIB - 5000, 1, &zero) == at && !zero);
+    large_clear(at, 8 * MIB - 5000);
+    if (os_page_size() == (size_t)sysconf(_SC_PAGESIZE) && !process_is_emulated())
+        CHECK(os_resident(at, 8 * MIB) == 2 * os_page_size());
+    for (size_t i = 0; i < 8 * MIB - 5000; i += 8)
+        CHECK(*(const uint64_t *)(const void *)(at + i) == 0);
 }
 
 static void keeps_its_budget(void)
@@ -202,6 +222,7 @@ int main(void)
         UNIT_TEST(serves_sizes_within_a_quarter),
         UNIT_TEST(makes_room_for_what_it_cannot_serve),
         UNIT_TEST(gives_the_latest_first),
+        UNIT_TEST(is_cleared_where_it_was_written),
         UNIT_TEST(keeps_its_budget),
         UNIT_TEST(forgets_by_age),
         UNIT_TEST(is_given_up_for_memory),

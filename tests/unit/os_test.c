@@ -75,6 +75,21 @@ static void reserves_where_told(void)
     CHECK(os_reserve(NULL, (size_t)1 << 62) == NULL);
 }
 
+/* One look of the kernel's is at 512 pages. */
+static void cleared_pages_are_written_only_if_they_are_in_memory(void)
+{
+    enum { PAGES = 1300 };
+    char *at = committed(PAGES);
+    static const size_t touched[] = {0, 1, 5, 511, 512, 700, 1023, 1299};
+    size_t count = sizeof touched / sizeof touched[0];
+    for (size_t i = 0; i < count; i++)
+        memset(at + touched[i] * page, 1, page);
+    os_clear(at, PAGES * page);
+    if (!process_is_emulated())
+        CHECK(os_resident(at, PAGES * page) == count * page);
+    check_bytes(at, PAGES * page, 0);
+}
+
 static void purged_pages_read_as_zero(void)
 {
     char *at = committed(6);
@@ -255,6 +270,7 @@ int main(void)
         UNIT_TEST(page_size_is_the_systems),
         UNIT_TEST(reserved_pages_become_usable),
         UNIT_TEST(reserves_where_told),
+        UNIT_TEST(cleared_pages_are_written_only_if_they_are_in_memory),
         UNIT_TEST(purged_pages_read_as_zero),
         UNIT_TEST(refused_purge_keeps_content),
         UNIT_TEST(renewed_pages_are_fresh),

@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/fmt.h"
+#include "config/knobs.h"
 #include "config/paths.h"
 #include "config/policy.h"
 #include "config/size_class.h"
@@ -26,15 +27,6 @@ struct option {
     const char *default_value;
     bool (*set)(const char *value); /* false: not a legal value */
 };
-
-static bool parse_delay(const char *text, const char *end, uint32_t *out)
-{
-    size_t ms;
-    if (!value_number(text, end, DELAY_MOST_MS, &ms))
-        return false;
-    *out = (uint32_t)ms;
-    return true;
-}
 
 /* 0 is SIZE_MAX, no limit. */
 static bool parse_limit(const char *text, const char *end, size_t *out)
@@ -91,7 +83,7 @@ static bool parse_huge(const char *value, size_t length, enum huge_pages *out)
 static bool set_one_of_purge(struct policy *wanted, const char *text, const char *value, size_t length)
 {
     if (is_key(text, value, "delay"))
-        return parse_delay(value, value + length, &wanted->purge_ms);
+        return value_number(value, value + length, DELAY_MOST_MS, &wanted->purge_ms);
     if (is_key(text, value, "thread"))
         return parse_switch(value, length, &wanted->purger);
     return is_key(text, value, "huge") && parse_huge(value, length, &wanted->huge);
@@ -101,6 +93,7 @@ static bool set_one_of_purge(struct policy *wanted, const char *text, const char
 static bool set_purge(const char *text)
 {
     struct policy wanted = policy;
+    bool sets_delay = false;
     while (text != NULL) {
         const char *equals = strchr(text, '=');
         if (equals == NULL)
@@ -109,9 +102,12 @@ static bool set_purge(const char *text)
         const char *comma = strchr(value, ',');
         if (!set_one_of_purge(&wanted, text, value, comma != NULL ? (size_t)(comma - value) : strlen(value)))
             return false;
+        sets_delay |= is_key(text, value, "delay");
         text = comma != NULL ? comma + 1 : NULL;
     }
     policy = wanted;
+    if (sets_delay)
+        knob_pin(KNOB_PURGE_MS);
     return true;
 }
 

@@ -211,7 +211,7 @@ static void load_unknown(uintptr_t unused)
 static void bad_values_get_one_line(void)
 {
     CHECK_SAYS(load_bad, "HAKMEM_MODE=turbo",
-               "hakmem: warning: HAKMEM_MODE=turbo: legal values are minimal, fast, balanced; using balanced\n");
+               "hakmem: warning: HAKMEM_MODE=turbo: legal values are minimal, fast, balanced, learning, research; using balanced\n");
     static const char *const bad[] = {
         "", "delay", "delay=", "delay=-1", "delay=1s", "delay=86400001", "delay=99999999999999999999", "delay= 1", "1000",
         "thread", "thread=1", "huge=of", "delay=1,", ",", "delay=1;thread=on", "off", "delay=5,huge=no",

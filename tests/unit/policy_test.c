@@ -20,7 +20,7 @@ static void every_named_mode_exists(void)
     for (char *name = strtok(names, ", "); name != NULL; name = strtok(NULL, ", "), modes++) {
         CHECK(policy_set_mode(name));
         CHECK(policy.heartbeat_bytes > 0);
-        CHECK(policy.magazine_bytes <= policy.thread_cache_bytes);
+        CHECK(policy.magazine_bytes[0] <= policy.thread_cache_bytes);
     }
     CHECK(modes >= 3);
 }
@@ -32,7 +32,7 @@ static void modes_are_ordered_by_memory(void)
     CHECK(policy_set_mode("balanced"));
     struct policy balanced = policy;
     CHECK(policy_set_mode("fast"));
-    CHECK(minimal.magazine_bytes < balanced.magazine_bytes && balanced.magazine_bytes < policy.magazine_bytes);
+    CHECK(minimal.magazine_bytes[0] < balanced.magazine_bytes[0] && balanced.magazine_bytes[0] < policy.magazine_bytes[0]);
     CHECK(minimal.bigcache_bytes < balanced.bigcache_bytes && balanced.bigcache_bytes < policy.bigcache_bytes);
     CHECK(minimal.purge_ms < balanced.purge_ms && balanced.purge_ms < policy.purge_ms);
 }

@@ -15,7 +15,9 @@ enum { LOOKS_MOST = 16 };
 
 #define NEVER UINT64_MAX
 
-struct bigcache_shard bigcache_shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
+struct bigcache_shard bigcache_shards[SHARDS] = {
+    [0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE), .oldest_ms = NEVER},
+};
 
 static struct list bins[SHARDS][BINS];
 
@@ -36,37 +38,96 @@ static unsigned bin_of(size_t units)
     return ((log - STEPS_SHIFT + 1) << STEPS_SHIFT) + step;
 }
 
-/* After a change of `change` bytes. Others read both without the lock. */
-static void note(struct bigcache_shard *shard, ptrdiff_t change)
+static size_t bytes_of(const struct large *block)
 {
-    const struct list_node *last = shard->by_age.last;
-    store_relaxed(&shard->oldest_ms, last != NULL ? LIST_ENTRY(last, struct large, age)->freed_ms : NEVER);
+    return block->units << UNIT_SHIFT;
+}
+
+/* Others read them without the lock. */
+static void set_bytes(struct bigcache_shard *shard, size_t bytes)
+{
     uint32_t bit = 1u << (shard - bigcache_shards);
     if (shard->bytes == 0)
         add_relaxed(&kept_in, bit);
-    store_relaxed(&shard->bytes, shard->bytes + (size_t)change);
-    if (shard->bytes == 0)
+    store_relaxed(&shard->bytes, bytes);
+    if (bytes == 0)
         sub_relaxed(&kept_in, bit);
 }
 
-static void take_out(struct bigcache_shard *shard, struct large *block)
+static struct large *oldest_of_size(const struct bigcache_shard *shard, unsigned size)
 {
-    list_remove(bin_in(shard, bin_of(block->units)), &block->link);
-    list_remove(&shard->by_age, &block->age);
-    note(shard, -(ptrdiff_t)(block->units << UNIT_SHIFT));
+    return LIST_ENTRY(shard->by_age[size].last, struct large, age);
+}
+
+/* NULL: the shard is empty. */
+static struct large *oldest_in(const struct bigcache_shard *shard)
+{
+    struct large *oldest = NULL;
+    for (uint32_t left = shard->occupied; left != 0; left &= left - 1) {
+        struct large *other = oldest_of_size(shard, (unsigned)__builtin_ctz(left));
+        if (oldest == NULL || other->freed_ms < oldest->freed_ms)
+            oldest = other;
+    }
+    return oldest;
+}
+
+/* The block is its size's oldest. */
+static void note_oldest(struct bigcache_shard *shard, const struct large *block)
+{
+    if (block->freed_ms < shard->oldest_ms)
+        store_relaxed(&shard->oldest_ms, block->freed_ms);
+}
+
+static void forget_oldest(struct bigcache_shard *shard, unsigned size)
+{
+    if (shard->by_age[size].last == NULL)
+        shard->occupied &= ~(1u << size);
+    const struct large *oldest = oldest_in(shard);
+    store_relaxed(&shard->oldest_ms, oldest != NULL ? oldest->freed_ms : NEVER);
+}
+
+static void put_in(struct bigcache_shard *shard, struct large *block)
+{
+    struct list *of_size = &shard->by_age[block->size_bin];
+    if (of_size->last == NULL) {
+        shard->occupied |= 1u << block->size_bin;
+        note_oldest(shard, block);
+    }
+    list_push_front(bin_in(shard, bin_of(block->units)), &block->link);
+    list_push_front(of_size, &block->age);
+    set_bytes(shard, shard->bytes + bytes_of(block));
+}
+
+static void take_out(struct bigcache_shard *shard, struct list *bin, struct large *block)
+{
+    bool last = block->age.next == NULL;
+    list_remove(bin, &block->link);
+    list_remove(&shard->by_age[block->size_bin], &block->age);
+    set_bytes(shard, shard->bytes - bytes_of(block));
+    if (last)
+        forget_oldest(shard, block->size_bin);
+}
+
+static void give_up(struct bigcache_shard *shard, struct large *block)
+{
+    take_out(shard, bin_in(shard, bin_of(block->units)), block);
+}
+
+/* Is a block of so many bytes worth keeping? */
+static bool wants(size_t bytes)
+{
+    return bytes <= load_relaxed(&policy.bigcache_bytes) && bytes <= load_relaxed(&policy.kept_most_bytes);
 }
 
 bool bigcache_put(struct large *block)
 {
-    size_t size = block->units << UNIT_SHIFT;
     struct bigcache_shard *shard = &bigcache_shards[shard_of_thread()];
-    if (size > load_relaxed(&policy.bigcache_bytes))
+    if (!wants(bytes_of(block)))
         return false;
+    block->size_bin = (uint8_t)size_bin(bytes_of(block));
     block->freed_ms = clock_now_ms();
     lock_take(&shard->lock);
-    list_push_front(bin_in(shard, bin_of(block->units)), &block->link);
-    list_push_front(&shard->by_age, &block->age);
-    note(shard, (ptrdiff_t)size);
+    put_in(shard, block);
     lock_drop(&shard->lock);
     return true;
 }
@@ -89,12 +150,14 @@ static struct large *get_from(struct bigcache_shard *shard, size_t units)
     if (load_relaxed(&shard->bytes) < units << UNIT_SHIFT)
         return NULL;
     lock_take(&shard->lock);
-    for (unsigned bin = bin_of(units); bin <= bin_of(most) && found == NULL; bin++)
-        found = find_in(bin_in(shard, bin), units, most);
-    if (found != NULL) {
-        take_out(shard, found);
-        store_relaxed(&shard->served, shard->served + 1);
+    struct list *last = bin_in(shard, bin_of(most));
+    for (struct list *bin = bin_in(shard, bin_of(units)); bin <= last && found == NULL; bin++) {
+        found = find_in(bin, units, most);
+        if (found != NULL)
+            take_out(shard, bin, found);
     }
+    if (found != NULL)
+        store_relaxed(&shard->served, shard->served + 1);
     lock_drop(&shard->lock);
     return found;
 }
@@ -123,12 +186,12 @@ static struct bigcache_shard *oldest_shard(void)
 
 static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms)
 {
-    struct large *oldest = NULL;
     lock_take(&shard->lock);
-    if (shard->by_age.last != NULL && shard->oldest_ms < before_ms) {
-        oldest = LIST_ENTRY(shard->by_age.last, struct large, age);
-        take_out(shard, oldest);
-    }
+    struct large *oldest = oldest_in(shard);
+    if (oldest != NULL && oldest->freed_ms >= before_ms)
+        oldest = NULL;
+    if (oldest != NULL)
+        give_up(shard, oldest);
     lock_drop(&shard->lock);
     return oldest;
 }
@@ -136,7 +199,7 @@ static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms
 struct large *bigcache_evict(uint64_t before_ms)
 {
     struct large *evicted = NULL;
-    if (bigcache_bytes() > load_relaxed(&policy.bigcache_bytes))
+    if (bigcache_is_over_budget())
         before_ms = NEVER;
     for (struct bigcache_shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
         if (load_relaxed(&oldest->oldest_ms) >= before_ms)
@@ -144,6 +207,32 @@ struct large *bigcache_evict(uint64_t before_ms)
         evicted = evict_from(oldest, before_ms);
     }
     return evicted;
+}
+
+static void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct list *old)
+{
+    lock_take(&shard->lock);
+    for (uint32_t left = shard->occupied; left != 0; left &= left - 1) {
+        unsigned size = (unsigned)__builtin_ctz(left);
+        uint64_t kept_ms = load_relaxed(&policy.bigcache_ms[size]);
+        while ((shard->occupied >> size & 1) != 0 && oldest_of_size(shard, size)->freed_ms + kept_ms < now_ms) {
+            struct large *block = oldest_of_size(shard, size);
+            give_up(shard, block);
+            list_push_back(old, &block->age);
+        }
+    }
+    lock_drop(&shard->lock);
+}
+
+void bigcache_evict_old(uint64_t now_ms, struct list *old)
+{
+    for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1)
+        evict_old_from(&bigcache_shards[__builtin_ctz(kept)], now_ms, old);
+}
+
+bool bigcache_is_over_budget(void)
+{
+    return bigcache_bytes() > load_relaxed(&policy.bigcache_bytes);
 }
 
 size_t bigcache_bytes(void)

@@ -8,10 +8,13 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/list.h"
 #include "base/lock.h"
+#include "base/shard.h"
+#include "config/size_class.h"
 #include "large/large.h"
 
-/* Keeps a block (tagged TAG_LARGE_KEPT). False: it is larger than the whole budget. */
+/* Keeps a block (tagged TAG_LARGE_KEPT). False: policy is against it, for its size. */
 bool bigcache_put(struct large *block);
 
 /* A kept block of at least `units` and at most a quarter more, the latest that this thread has freed, or one of another's;
@@ -22,16 +25,23 @@ struct large *bigcache_get(size_t units);
  * NULL otherwise. The caller gives its units back. */
 struct large *bigcache_evict(uint64_t before_ms);
 
+/* Takes those out that were kept for as long as policy says for their sizes, and appends them to `old`, by their member `age`. */
+void bigcache_evict_old(uint64_t now_ms, struct list *old);
+
+/* Do kept blocks hold more than policy says? A moment old. */
+bool bigcache_is_over_budget(void);
+
 /* Bytes of all kept blocks; a moment old. */
 size_t bigcache_bytes(void);
 
 /* Threads keep what they free in their own shards, and look there first. */
 struct bigcache_shard {
     struct lock lock;
-    struct list by_age; /* newest first */
+    uint32_t occupied;               /* bit i: by_age[i] is not empty */
+    struct list by_age[SIZE_BINS];   /* newest first */
     size_t bytes;
-    uint64_t oldest_ms; /* when the oldest was freed, if there is any */
-    uint64_t served;    /* requests, since the start */
+    uint64_t oldest_ms;              /* when the oldest of all was freed; NEVER: there is none */
+    uint64_t served;                 /* requests, since the start */
 } ALIGNED(SHARD_ALIGN);
 
 extern HIDDEN struct bigcache_shard bigcache_shards[SHARDS];

@@ -71,13 +71,14 @@ static void allow_huge_pages(char *at, size_t units, size_t least)
         os_allow_huge_pages(at, bytes);
 }
 
-/* Gives a run back. A moved one first gets ordinary pages, so that its mapping merges with its neighbours. */
-static void give_units(char *at, size_t units, bool moved)
+/* Gives a run back; `zero` if it reads as zero. A moved one first gets ordinary pages, so that its mapping merges with its
+ * neighbours. */
+static void give_units(char *at, size_t units, bool moved, bool zero)
 {
-    bool clean = moved && os_renew(at, units << UNIT_SHIFT);
-    if (clean)
+    bool renewed = moved && os_renew(at, units << UNIT_SHIFT);
+    if (renewed)
         allow_huge_pages(at, units, SIZE_MAX);
-    span_give(at, units, !clean);
+    span_give(at, units, !renewed && !zero);
 }
 
 static void give_fenced(struct large *block)
@@ -95,7 +96,7 @@ static void release(struct large *block)
     if (HARDENED)
         give_fenced(block);
     else
-        give_units(block->base, block->units, block->moved);
+        give_units(block->base, block->units, block->moved, block->zero);
     if (block->moved)
         sub_relaxed(&moved_blocks, (size_t)1);
     meta_free(block, sizeof *block);
@@ -109,8 +110,13 @@ void large_evict_before(uint64_t before_ms)
 
 void large_evict_old(uint64_t now_ms)
 {
-    uint64_t kept_ms = load_relaxed(&policy.bigcache_ms[0]);
-    large_evict_before(now_ms > kept_ms ? now_ms - kept_ms : 0);
+    struct list old = {0};
+    bigcache_evict_old(now_ms, &old);
+    while (old.first != NULL) {
+        struct large *block = LIST_ENTRY(old.first, struct large, age);
+        list_remove(&old, &block->age);
+        release(block);
+    }
 }
 
 /* Gives back the oldest kept blocks, of as many units in sum as a request needs that none of them could serve: it takes
@@ -202,6 +208,15 @@ struct large *large_find(const void *p)
     return block->base == p ? block : NULL;
 }
 
+/* A block that is not to be kept. A larger one than policy would ever keep leaves its pages to the system. */
+static void let_go(struct large *block)
+{
+    size_t bytes = block->units << UNIT_SHIFT;
+    if (!HARDENED && !block->moved && bytes > load_relaxed(&policy.kept_most_bytes))
+        block->zero = os_purge(block->base, bytes);
+    release(block);
+}
+
 enum large_verdict large_free(void *p, struct large_freed *freed)
 {
     struct large *block = arena_span(p);
@@ -220,8 +235,8 @@ enum large_verdict large_free(void *p, struct large_freed *freed)
         fenced_close(block);
     count_live((size_t)-1, -block->bytes);
     if (!bigcache_put(block))
-        release(block);
-    else
+        let_go(block);
+    else if (bigcache_is_over_budget())
         large_evict_before(0);
     return LARGE_FINE;
 }
@@ -305,7 +320,7 @@ static bool extend(struct large *block, size_t units)
 static void shrink(struct large *block, size_t units)
 {
     char *tail = block->base + (units << UNIT_SHIFT);
-    give_units(tail, block->units - units, block->moved);
+    give_units(tail, block->units - units, block->moved, false);
     block->units = units;
 }
 

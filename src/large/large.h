@@ -22,8 +22,10 @@ struct large {
     size_t units;
     size_t bytes;          /* that the user may use: what was asked for, rounded up to 4 KiB */
     struct list_node link; /* BigCache: among blocks of its bin */
-    struct list_node age;  /* BigCache: among all, newest first */
+    struct list_node age;  /* BigCache: among those of its size bin, newest first */
     uint64_t freed_ms;
+    uint8_t size_bin;      /* BigCache: of its units */
+    bool zero;             /* freed, and reads as zero */
     bool moved;            /* its pages came by mremap: its mapping is of its own */
     bool fenced;           /* nothing may touch the pages behind its end (fenced.h) */
     bool closed;           /* nor its own */
@@ -59,7 +61,7 @@ void *large_resize(struct large *block, size_t size);
  * that exceed its budget. */
 void large_evict_before(uint64_t before_ms);
 
-/* Gives back those that were kept for as long as policy says. `now_ms` is a time of clock_now_ms. */
+/* Gives back those that were kept for as long as policy says for their sizes. `now_ms` is a time of clock_now_ms. */
 void large_evict_old(uint64_t now_ms);
 
 /* A block may be freed by a thread of another shard: only the sums mean something. */

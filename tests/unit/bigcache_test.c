@@ -124,6 +124,54 @@ static void forgets_by_age(void)
     CHECK(bigcache_bytes() == 0);
 }
 
+/* Each size bin has an age of its own. */
+static void forgets_by_age_of_size(void)
+{
+    large_init();
+    fake_clock_set(1000);
+    policy.bigcache_ms[size_bin(MIB)] = 500;
+    policy.bigcache_ms[size_bin(4 * MIB)] = 5000;
+    char *small = large_take(MIB);
+    char *large = large_take(4 * MIB);
+    large_give(large);
+    fake_clock_set(1100);
+    large_give(small);
+    large_evict_old(1600);
+    CHECK(bigcache_bytes() == 5 * MIB);
+    large_evict_old(1601);
+    CHECK(bigcache_bytes() == 4 * MIB);
+    policy.bigcache_bytes = 4 * MIB; /* over its budget it gives up the oldest, whatever its size */
+    fake_clock_set(1700);
+    large_give(large_take(MIB));
+    CHECK(bigcache_bytes() == MIB);
+    large_evict_old(2201);
+    CHECK(bigcache_bytes() == 0);
+    large_give(large_take(4 * MIB));
+    policy.bigcache_ms[size_bin(4 * MIB)] = 0; /* of what is kept, too */
+    large_evict_old(1701);
+    CHECK(bigcache_bytes() == 0);
+}
+
+/* Their pages go back at once: what is taken next reads as zero. */
+static void keeps_no_block_that_is_too_large(void)
+{
+    large_init();
+    policy.kept_most_bytes = 2 * MIB;
+    char *kept = large_take(2 * MIB);
+    char *given = large_take(3 * MIB);
+    given[0] = 1;
+    large_give(kept);
+    large_give(given);
+    CHECK(bigcache_bytes() == 2 * MIB);
+    CHECK(arena_tag(given) == TAG_LARGE_GONE);
+    CHECK(fake_os_made(FAKE_PURGE) == 1);
+    CHECK(span_dirty_bytes() == 0);
+    fake_os_refuse(FAKE_PURGE, 1, FAKE_EVERY);
+    large_give(large_take(3 * MIB));
+    fake_os_obey();
+    CHECK(span_dirty_bytes() >= 3 * MIB);
+}
+
 /* The cache is given up before a request fails. */
 static void is_given_up_for_memory(void)
 {
@@ -225,6 +273,8 @@ int main(void)
         UNIT_TEST(is_cleared_where_it_was_written),
         UNIT_TEST(keeps_its_budget),
         UNIT_TEST(forgets_by_age),
+        UNIT_TEST(forgets_by_age_of_size),
+        UNIT_TEST(keeps_no_block_that_is_too_large),
         UNIT_TEST(is_given_up_for_memory),
         UNIT_TEST(is_one_cache_for_all_threads),
         UNIT_TEST(gives_a_thread_its_own_first),

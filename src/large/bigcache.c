@@ -6,12 +6,17 @@
 #include "base/shard.h"
 #include "config/policy.h"
 #include "config/size_class.h"
+#include "os/os.h"
 
 /* Bins are eighths of a doubling of units. */
 enum { STEPS_SHIFT = 3, BINS = 48 << STEPS_SHIFT };
 
 /* The first and the last bin of a search hold blocks that do not fit, too. */
 enum { LOOKS_MOST = 16 };
+
+/* A block of the hardened library is lent again after so many frees in its shard, and up to so many more: a pointer to what was
+ * freed leads to closed pages for a while, and nobody knows for how long. */
+enum { REST_LEAST = 8, REST_SPREAD = 16 };
 
 #define NEVER UINT64_MAX
 
@@ -56,27 +61,46 @@ static void take_out(struct bigcache_shard *shard, struct large *block)
     note(shard, -(ptrdiff_t)(block->units << UNIT_SHIFT));
 }
 
-bool bigcache_put(struct large *block)
+bool bigcache_wants(size_t units)
+{
+    return units << UNIT_SHIFT <= policy.bigcache_bytes;
+}
+
+static uint32_t draw_rest(struct bigcache_shard *shard)
+{
+    if (shard->random == 0)
+        shard->random = os_random() | 1;
+    shard->random = next_xorshift(shard->random);
+    return REST_LEAST + (uint32_t)(shard->random >> 32) % REST_SPREAD;
+}
+
+void bigcache_put(struct large *block)
 {
     size_t size = block->units << UNIT_SHIFT;
     struct bigcache_shard *shard = &bigcache_shards[shard_of_thread()];
-    if (size > policy.bigcache_bytes)
-        return false;
     block->freed_ms = clock_now_ms();
     lock_take(&shard->lock);
+    if (HARDENED)
+        block->rested_at = ++shard->put + draw_rest(shard);
     list_push_front(bin_in(shard, bin_of(block->units)), &block->link);
     list_push_front(&shard->by_age, &block->age);
     note(shard, (ptrdiff_t)size);
     lock_drop(&shard->lock);
-    return true;
 }
 
-static struct large *find_in(const struct list *bin, size_t least, size_t most)
+static bool has_rested(const struct bigcache_shard *shard, const struct large *block)
 {
-    struct list_node *node = bin->first;
-    for (int looks = 0; node != NULL && looks < LOOKS_MOST; node = node->next, looks++) {
+    return (int32_t)(shard->put - block->rested_at) >= 0;
+}
+
+/* The newest is warm; the oldest has rested the longest. */
+static struct large *find_in(const struct bigcache_shard *shard, unsigned bin, size_t least, size_t most)
+{
+    const struct list *kept = bin_in(shard, bin);
+    struct list_node *node = HARDENED ? kept->last : kept->first;
+    for (int looks = 0; node != NULL && looks < LOOKS_MOST; node = HARDENED ? node->prev : node->next, looks++) {
         struct large *block = LIST_ENTRY(node, struct large, link);
-        if (block->units >= least && block->units <= most)
+        if (block->units >= least && block->units <= most && (!HARDENED || has_rested(shard, block)))
             return block;
     }
     return NULL;
@@ -90,7 +114,7 @@ static struct large *get_from(struct bigcache_shard *shard, size_t units)
         return NULL;
     lock_take(&shard->lock);
     for (unsigned bin = bin_of(units); bin <= bin_of(most) && found == NULL; bin++)
-        found = find_in(bin_in(shard, bin), units, most);
+        found = find_in(shard, bin, units, most);
     if (found != NULL) {
         take_out(shard, found);
         store_relaxed(&shard->served, shard->served + 1);

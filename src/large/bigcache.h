@@ -11,11 +11,14 @@
 #include "base/lock.h"
 #include "large/large.h"
 
-/* Keeps a block (tagged TAG_LARGE_KEPT). False: it is larger than the whole budget. */
-bool bigcache_put(struct large *block);
+/* Is a block of so many units kept? Not if it is larger than the whole budget. */
+bool bigcache_wants(size_t units);
+
+/* Keeps a block (tagged TAG_LARGE_KEPT). */
+void bigcache_put(struct large *block);
 
 /* A kept block of at least `units` and at most a quarter more, the latest that this thread has freed, or one of another's;
- * NULL if there is none. */
+ * in the hardened library one that has rested. NULL if there is none. */
 struct large *bigcache_get(size_t units);
 
 /* Takes the oldest block out if the cache is over its budget, or the block was freed before `before_ms`;
@@ -32,6 +35,8 @@ struct bigcache_shard {
     size_t bytes;
     uint64_t oldest_ms; /* when the oldest was freed, if there is any */
     uint64_t served;    /* requests, since the start */
+    uint32_t put;       /* blocks, since the start; modulo 2^32 */
+    uint64_t random;    /* for how long the hardened library's rest; 0: not begun */
 } ALIGNED(SHARD_ALIGN);
 
 extern HIDDEN struct bigcache_shard bigcache_shards[SHARDS];

@@ -6,12 +6,17 @@
 #include "base/shard.h"
 #include "config/policy.h"
 #include "config/size_class.h"
+#include "os/os.h"
 
 /* Bins are eighths of a doubling of units. */
 enum { STEPS_SHIFT = 3, BINS = 48 << STEPS_SHIFT };
 
 /* The first and the last bin of a search hold blocks that do not fit, too. */
 enum { LOOKS_MOST = 16 };
+
+/* A block of the hardened library is lent again after so many frees in its shard, and up to so many more: a pointer to what was
+ * freed leads to closed pages for a while, and nobody knows for how long. */
+enum { REST_LEAST = 8, REST_SPREAD = 16 };
 
 #define NEVER UINT64_MAX
 
@@ -113,31 +118,44 @@ static void give_up(struct bigcache_shard *shard, struct large *block)
     take_out(shard, bin_in(shard, bin_of(block->units)), block);
 }
 
-/* Is a block of so many bytes worth keeping? */
-static bool wants(size_t bytes)
+bool bigcache_wants(size_t units)
 {
+    size_t bytes = units << UNIT_SHIFT;
     return bytes <= load_relaxed(&policy.bigcache_bytes) && bytes <= load_relaxed(&policy.kept_most_bytes);
 }
 
-bool bigcache_put(struct large *block)
+static uint32_t draw_rest(struct bigcache_shard *shard)
+{
+    if (shard->random == 0)
+        shard->random = os_random() | 1;
+    shard->random = next_xorshift(shard->random);
+    return REST_LEAST + (uint32_t)(shard->random >> 32) % REST_SPREAD;
+}
+
+void bigcache_put(struct large *block)
 {
     struct bigcache_shard *shard = &bigcache_shards[shard_of_thread()];
-    if (!wants(bytes_of(block)))
-        return false;
     block->size_bin = (uint8_t)size_bin(bytes_of(block));
     block->freed_ms = clock_now_ms();
     lock_take(&shard->lock);
+    if (HARDENED)
+        block->rested_at = ++shard->put + draw_rest(shard);
     put_in(shard, block);
     lock_drop(&shard->lock);
-    return true;
 }
 
-static struct large *find_in(const struct list *bin, size_t least, size_t most)
+static bool has_rested(const struct bigcache_shard *shard, const struct large *block)
 {
-    struct list_node *node = bin->first;
-    for (int looks = 0; node != NULL && looks < LOOKS_MOST; node = node->next, looks++) {
+    return (int32_t)(shard->put - block->rested_at) >= 0;
+}
+
+/* The newest is warm; the oldest has rested the longest. */
+static struct large *find_in(const struct bigcache_shard *shard, const struct list *bin, size_t least, size_t most)
+{
+    struct list_node *node = HARDENED ? bin->last : bin->first;
+    for (int looks = 0; node != NULL && looks < LOOKS_MOST; node = HARDENED ? node->prev : node->next, looks++) {
         struct large *block = LIST_ENTRY(node, struct large, link);
-        if (block->units >= least && block->units <= most)
+        if (block->units >= least && block->units <= most && (!HARDENED || has_rested(shard, block)))
             return block;
     }
     return NULL;
@@ -152,7 +170,7 @@ static struct large *get_from(struct bigcache_shard *shard, size_t units)
     lock_take(&shard->lock);
     struct list *last = bin_in(shard, bin_of(most));
     for (struct list *bin = bin_in(shard, bin_of(units)); bin <= last && found == NULL; bin++) {
-        found = find_in(bin, units, most);
+        found = find_in(shard, bin, units, most);
         if (found != NULL)
             take_out(shard, bin, found);
     }

@@ -14,11 +14,14 @@
 #include "config/size_class.h"
 #include "large/large.h"
 
-/* Keeps a block (tagged TAG_LARGE_KEPT). False: policy is against it, for its size. */
-bool bigcache_put(struct large *block);
+/* Is a block of so many units kept? Not if policy is against it, for its size. */
+bool bigcache_wants(size_t units);
+
+/* Keeps a block (tagged TAG_LARGE_KEPT). */
+void bigcache_put(struct large *block);
 
 /* A kept block of at least `units` and at most a quarter more, the latest that this thread has freed, or one of another's;
- * NULL if there is none. */
+ * in the hardened library one that has rested. NULL if there is none. */
 struct large *bigcache_get(size_t units);
 
 /* Takes the oldest block out if the cache is over its budget, or the block was freed before `before_ms`;
@@ -40,8 +43,10 @@ struct bigcache_shard {
     uint32_t occupied;               /* bit i: by_age[i] is not empty */
     struct list by_age[SIZE_BINS];   /* newest first */
     size_t bytes;
-    uint64_t oldest_ms;              /* when the oldest of all was freed; NEVER: there is none */
-    uint64_t served;                 /* requests, since the start */
+    uint64_t oldest_ms; /* when the oldest of all was freed; UINT64_MAX: there is none */
+    uint64_t served;    /* requests, since the start */
+    uint32_t put;       /* blocks, since the start; modulo 2^32 */
+    uint64_t random;    /* for how long the hardened library's rest; 0: not begun */
 } ALIGNED(SHARD_ALIGN);
 
 extern HIDDEN struct bigcache_shard bigcache_shards[SHARDS];

@@ -57,9 +57,8 @@ static size_t usable(const struct large *block, size_t size)
     return HARDENED ? size : min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
 }
 
-static void go_live(struct large *block, size_t size)
+static void go_live(struct large *block)
 {
-    block->bytes = usable(block, size);
     arena_assign(block->base, 1, TAG_LARGE, block);
     count_live(1, block->bytes);
 }
@@ -170,25 +169,45 @@ static struct large *make(size_t units, size_t align, bool *zero)
     return block;
 }
 
-void *large_alloc(size_t size, size_t align, bool *zero)
+/* One that the BigCache keeps. */
+static struct large *lend(size_t units, size_t size, bool *zero)
 {
-    size_t units = units_for(size);
-    struct large *block = NULL;
-    *zero = false;
-    if (!HARDENED && align <= UNIT_SIZE)
-        block = bigcache_get(units);
-    if (block == NULL) {
-        if (!HARDENED)
-            make_room(units);
-        block = make(units, max_size(align >> UNIT_SHIFT, 1), zero);
-    }
+    struct large *block = bigcache_get(units);
     if (block == NULL)
         return NULL;
-    go_live(block, size);
+    block->bytes = usable(block, size);
+    if (HARDENED && !fenced_lend(block)) {
+        release(block);
+        return NULL;
+    }
+    *zero = HARDENED;
+    return block;
+}
+
+static struct large *make_for(size_t units, size_t size, size_t align, bool *zero)
+{
+    if (!HARDENED) /* whose freed blocks rest */
+        make_room(units);
+    struct large *block = make(units, max_size(align >> UNIT_SHIFT, 1), zero);
+    if (block == NULL)
+        return NULL;
+    block->bytes = usable(block, size);
     if (HARDENED) {
         fenced_begin(block, *zero);
         *zero = true;
     }
+    return block;
+}
+
+void *large_alloc(size_t size, size_t align, bool *zero)
+{
+    size_t units = units_for(size);
+    struct large *block = align <= UNIT_SIZE ? lend(units, size, zero) : NULL;
+    if (block == NULL)
+        block = make_for(units, size, align, zero);
+    if (block == NULL)
+        return NULL;
+    go_live(block);
     return block->base;
 }
 
@@ -231,13 +250,17 @@ enum large_verdict large_free(void *p, struct large_freed *freed)
     block->sample = NULL;
     if (HARDENED && fenced_is_overrun(block))
         return LARGE_OVERRUN;
+    bool kept = bigcache_wants(block->units);
     if (HARDENED)
-        fenced_close(block);
+        fenced_close(block, kept);
     count_live((size_t)-1, -block->bytes);
-    if (!bigcache_put(block))
+    if (!kept) {
         let_go(block);
-    else if (bigcache_is_over_budget())
-        large_evict_before(0);
+    } else {
+        bigcache_put(block);
+        if (bigcache_is_over_budget())
+            large_evict_before(0);
+    }
     return LARGE_FINE;
 }
 

@@ -24,11 +24,11 @@ struct large {
     struct list_node link; /* BigCache: among blocks of its bin */
     struct list_node age;  /* BigCache: among those of its size bin, newest first */
     uint64_t freed_ms;
+    size_t reach;          /* hardened library: the bytes that may be touched; 0: none (fenced.h) */
+    uint32_t rested_at;    /* the same, in the BigCache: after so many frees in its shard it may be lent */
     uint8_t size_bin;      /* BigCache: of its units */
     bool zero;             /* freed, and reads as zero */
     bool moved;            /* its pages came by mremap: its mapping is of its own */
-    bool fenced;           /* nothing may touch the pages behind its end (fenced.h) */
-    bool closed;           /* nor its own */
     struct sample *sample; /* the profiler's, mostly NULL; whose the block is sets it */
 };
 

@@ -98,9 +98,14 @@ bool os_purge(void *at, size_t bytes)
     return !is_error(counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
 }
 
+bool os_forbid(void *at, size_t bytes)
+{
+    return !is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0));
+}
+
 bool os_close(void *at, size_t bytes)
 {
-    if (is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0)))
+    if (!os_forbid(at, bytes))
         return false;
     (void)counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0);
     return true;

@@ -37,12 +37,15 @@ bool os_purge(void *at, size_t bytes);
 /* Bytes of usable pages that are in memory, as the kernel counts them. */
 size_t os_resident(const void *at, size_t bytes);
 
-/* Makes usable pages read as zero. Those that are not in memory stay so. */
-void os_clear(void *at, size_t bytes);
-
 /* Gives the content of usable pages back, and nothing may touch them until they are committed again. False: they are as
  * before. */
 bool os_close(void *at, size_t bytes);
+
+/* Nothing may touch these pages until they are committed again; their content stays. False: they are as before. */
+bool os_forbid(void *at, size_t bytes);
+
+/* Makes usable pages read as zero. Those in memory stay there; the others stay out of it. */
+void os_clear(void *at, size_t bytes);
 
 /* As os_purge for each run of ones in `pieces`, where bit i is the piece of 1 << shift bytes at base + (i << shift). Returns
  * those that were given back. */

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -75,21 +77,6 @@ static void reserves_where_told(void)
     CHECK(os_reserve(NULL, (size_t)1 << 62) == NULL);
 }
 
-/* One look of the kernel's is at 512 pages. */
-static void cleared_pages_are_written_only_if_they_are_in_memory(void)
-{
-    enum { PAGES = 1300 };
-    char *at = committed(PAGES);
-    static const size_t touched[] = {0, 1, 5, 511, 512, 700, 1023, 1299};
-    size_t count = sizeof touched / sizeof touched[0];
-    for (size_t i = 0; i < count; i++)
-        memset(at + touched[i] * page, 1, page);
-    os_clear(at, PAGES * page);
-    if (!process_is_emulated())
-        CHECK(os_resident(at, PAGES * page) == count * page);
-    check_bytes(at, PAGES * page, 0);
-}
-
 static void purged_pages_read_as_zero(void)
 {
     char *at = committed(6);
@@ -111,6 +98,31 @@ static void refused_purge_keeps_content(void)
     if (!os_purge(at, 2 * page))
         check_bytes(at, 2 * page, 3);
     CHECK(errno == 44);
+}
+
+static void forbidden_pages_keep_content(void)
+{
+    char *at = committed(2);
+    memset(at, 1, 2 * page);
+    CHECK(os_forbid(at, page));
+    struct child untouchable = child_run(touch, (uintptr_t)at);
+    CHECK(WIFSIGNALED(untouchable.status) && WTERMSIG(untouchable.status) == SIGSEGV);
+    CHECK(os_commit(at, page));
+    check_bytes(at, 2 * page, 1);
+    os_release(at, 2 * page);
+}
+
+static void cleared_pages_read_as_zero(void)
+{
+    enum { MANY = 1300 };
+    char *at = committed(MANY);
+    for (size_t i = 0; i < MANY; i += 1 + i % 7)
+        memset(at + i * page, 1, page);
+    size_t resident = os_resident(at, MANY * page);
+    os_clear(at, MANY * page);
+    CHECK(os_resident(at, MANY * page) <= resident);
+    check_bytes(at, MANY * page, 0);
+    os_release(at, MANY * page);
 }
 
 static void renewed_pages_are_fresh(void)
@@ -270,9 +282,10 @@ int main(void)
         UNIT_TEST(page_size_is_the_systems),
         UNIT_TEST(reserved_pages_become_usable),
         UNIT_TEST(reserves_where_told),
-        UNIT_TEST(cleared_pages_are_written_only_if_they_are_in_memory),
         UNIT_TEST(purged_pages_read_as_zero),
         UNIT_TEST(refused_purge_keeps_content),
+        UNIT_TEST(forbidden_pages_keep_content),
+        UNIT_TEST(cleared_pages_read_as_zero),
         UNIT_TEST(renewed_pages_are_fresh),
         UNIT_TEST(holes_are_filled_only_if_empty),
         UNIT_TEST(moved_pages_keep_content),

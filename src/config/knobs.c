@@ -28,25 +28,22 @@ const struct knob_info knob_info[KNOBS] = {
 
 static bool pinned[KNOBS];
 
-static size_t *value_in(const struct policy *of, enum knob knob, unsigned index)
-{
-    return (size_t *)(uintptr_t)((const char *)of + knob_info[knob].offset) + index;
-}
-
 uint64_t knob_get(enum knob knob, unsigned index)
 {
-    return load_relaxed(value_in(&policy, knob, index));
+    return load_relaxed(knob_in(&policy, knob, index));
 }
 
 uint64_t knob_of_mode(enum knob knob, unsigned index)
 {
-    return *value_in(policy_of_mode(), knob, index);
+    return *knob_in(policy_of_mode(), knob, index);
 }
 
 void knob_set(enum knob knob, unsigned index, uint64_t value)
 {
+    const struct knob_info *info = &knob_info[knob];
+    size_t *word = (size_t *)(void *)((char *)&policy + info->offset) + index;
     if (!knob_is_pinned(knob))
-        store_relaxed(value_in(&policy, knob, index), clamp_size(value, knob_info[knob].least, knob_info[knob].most));
+        store_relaxed(word, clamp_size(value, info->least, info->most));
 }
 
 void knob_pin(enum knob knob)

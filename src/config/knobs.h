@@ -9,6 +9,7 @@
 #define HAK_CONFIG_KNOBS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -37,7 +38,14 @@ struct knob_info {
 
 extern HIDDEN const struct knob_info knob_info[KNOBS];
 
-/* `index` is below knob_info[knob].count. */
+struct policy;
+
+/* Where a policy has the value; `index` is below knob_info[knob].count. */
+ALWAYS_INLINE const size_t *knob_in(const struct policy *of, enum knob knob, unsigned index)
+{
+    return (const size_t *)(const void *)((const char *)of + knob_info[knob].offset) + index;
+}
+
 uint64_t knob_get(enum knob knob, unsigned index);
 
 /* What the mode in force says. */

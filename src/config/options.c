@@ -16,7 +16,7 @@
 #include "config/values.h"
 #include "os/os.h"
 
-enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024, ROUTES_USUAL = 1000, ROUTES_MOST = 1000000 };
+enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024, ROUTES_MOST = 1000000 };
 
 #define GUARD_BYTES_MOST TIB
 #define PROFILE_BYTES_MOST TIB
@@ -197,7 +197,7 @@ static bool parse_route(const char *value, const char *end, struct policy *wante
     if (strncmp(value, word, length) != 0)
         return false;
     wanted->trace = TRACE_ROUTE;
-    wanted->traced = ROUTES_USUAL;
+    wanted->traced = TRACE_ROUTES_USUAL;
     if (value + length == end)
         return true;
     return value[length] == ':' && value_number(value + length + 1, end, ROUTES_MOST, &wanted->traced) && wanted->traced > 0;
@@ -253,9 +253,16 @@ static bool set_live(const char *value)
     return path_set(PATH_LIVE, value);
 }
 
+static bool set_policy_file(const char *value)
+{
+    return path_set(PATH_POLICY, value);
+}
+
 /* In the order in which they take effect: a mode first, so that the others refine it. */
 static const struct option options[] = {
     {"HAKMEM_MODE", POLICY_MODES, "balanced", policy_set_mode},
+    {"HAKMEM_LEARN", POLICY_LEARN, "the mode's", policy_set_learn},
+    {"HAKMEM_POLICY", "an absolute path, of what was learned", "none", set_policy_file},
     {"HAKMEM_LIMIT", "SOFT or SOFT:HARD, bytes or with K, M, G, T, 0 for none, HARD not below SOFT", "the control group's",
      set_limit},
     {"HAKMEM_PURGE", "delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or several with commas between",

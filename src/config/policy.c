@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "config/knobs.h"
+#include "config/values.h"
 
 #define EVERY_CLASS(value) {[0 ... SIZE_CLASSES - 1] = (value)}
 #define EVERY_BIN(value) {[0 ... SIZE_BINS - 1] = (value)}
@@ -50,7 +51,7 @@ static const struct mode modes[] = {
       .heartbeat_bytes = 16 * MIB,
       COMMON}},
     {"learning", {BALANCED, COMMON, .learn = LEARN_ON}},
-    {"research", {BALANCED, COMMON, .learn = LEARN_ON}},
+    {"research", {BALANCED, COMMON, .learn = LEARN_ON, .trace = TRACE_ROUTE, .traced = TRACE_ROUTES_USUAL}},
 };
 
 struct policy policy = {BALANCED, COMMON};
@@ -65,21 +66,90 @@ static const struct mode *mode_named(const char *name)
     return NULL;
 }
 
+/* Two threads may do this at once: whoever ends last has begun with the last mode. */
+static void set_values(void)
+{
+    const struct mode *wanted;
+    do {
+        wanted = __atomic_load_n(&mode, __ATOMIC_SEQ_CST);
+        for (enum knob knob = 0; knob < KNOBS; knob++)
+            for (unsigned i = 0; i < knob_info[knob].count; i++)
+                knob_set(knob, i, *knob_in(&wanted->policy, knob, i));
+        store_relaxed(&policy.memory_price, wanted->policy.memory_price);
+        if (!policy.learn_is_pinned)
+            store_relaxed(&policy.learn, wanted->policy.learn);
+    } while (wanted != __atomic_load_n(&mode, __ATOMIC_SEQ_CST));
+}
+
 bool policy_set_mode(const char *name)
 {
     const struct mode *wanted = mode_named(name);
     if (wanted == NULL)
         return false;
-    store_relaxed(&mode, wanted);
-    for (enum knob knob = 0; knob < KNOBS; knob++)
-        for (unsigned i = 0; i < knob_info[knob].count; i++)
-            knob_set(knob, i, knob_of_mode(knob, i));
-    policy.memory_price = wanted->policy.memory_price;
+    mode = wanted;
+    set_values();
     policy.heartbeat_bytes = wanted->policy.heartbeat_bytes;
     policy.guard_bytes = wanted->policy.guard_bytes;
     policy.guard_slots = wanted->policy.guard_slots;
-    policy.learn = wanted->policy.learn;
+    policy.trace = wanted->policy.trace;
+    policy.traced = wanted->policy.traced;
     return true;
+}
+
+bool policy_switch_mode(const char *name)
+{
+    const struct mode *wanted = mode_named(name);
+    if (wanted == NULL)
+        return false;
+    __atomic_store_n(&mode, wanted, __ATOMIC_SEQ_CST);
+    set_values();
+    /* Guarded samples are taken at heartbeats: they must not become rarer than asked for. */
+    size_t sampled = policy.guard_bytes > 0 ? policy.guard_bytes : SIZE_MAX;
+    store_relaxed(&policy.heartbeat_bytes, min_size(wanted->policy.heartbeat_bytes, sampled));
+    return true;
+}
+
+static bool parse_part(const char *word, size_t length, unsigned *parts)
+{
+    static const char *const words[] = {"bigcache", "sites", "classes", "elo", "evolution"};
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (value_is(word, length, words[i])) {
+            *parts |= 1u << i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_parts(const char *word, unsigned *parts)
+{
+    *parts = 0;
+    while (word != NULL) {
+        const char *comma = strchr(word, ',');
+        if (!parse_part(word, comma != NULL ? (size_t)(comma - word) : strlen(word), parts))
+            return false;
+        word = comma != NULL ? comma + 1 : NULL;
+    }
+    return true;
+}
+
+bool policy_set_learn(const char *value)
+{
+    static const char *const words[] = {[LEARN_OFF] = "off", [LEARN_OBSERVE] = "observe", [LEARN_ON] = "on"};
+    const char *colon = strchr(value, ':');
+    size_t length = colon != NULL ? (size_t)(colon - value) : strlen(value);
+    unsigned parts = LEARN_ALL;
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (!value_is(value, length, words[i]))
+            continue;
+        if (colon != NULL && (i == LEARN_OFF || !parse_parts(colon + 1, &parts)))
+            return false;
+        policy.learn = (enum learn)i;
+        policy.learn_parts = parts;
+        policy.learn_is_pinned = true;
+        return true;
+    }
+    return false;
 }
 
 const struct policy *policy_of_mode(void)

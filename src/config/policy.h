@@ -45,6 +45,8 @@ enum trace {
     TRACE_ROUTE,   /* of so many visits to the door: which way they went (api/route_trace.h) */
 };
 
+enum { TRACE_ROUTES_USUAL = 1000 };
+
 /* What the learner does (learn/). */
 enum learn {
     LEARN_OFF,
@@ -73,9 +75,12 @@ struct policy {
     size_t purge_ms;                     /* how long free units keep their pages */
     size_t purge_doublings;              /* how often that may double (span/decay.h) */
 
+    /* So may these. */
     enum learn learn;
     unsigned learn_parts;      /* of enum learn_part */
     uint32_t memory_price;     /* what the learner takes a MiB held for a second to cost, in ns of a thread's time */
+    bool learn_is_pinned;      /* the user has said what the learner does: a mode leaves it alone */
+
     enum huge_pages huge;
     bool purger;               /* may the purger run as a thread? */
     size_t guard_bytes;        /* requested, between two guarded samples; 0: none */
@@ -96,8 +101,15 @@ struct policy {
 /* The values in force. */
 extern HIDDEN struct policy policy;
 
-/* Makes the values of the mode called `name` those in force. False: no such mode, nothing changed. */
+/* Makes the values of the mode called `name` those in force. False: no such mode, nothing changed. At the start of the process. */
 bool policy_set_mode(const char *name);
+
+/* The same in a process that runs, by any thread: what only takes effect at the start (guards, the trace) stays as it is. What was
+ * learned is replaced by the mode's values. */
+bool policy_switch_mode(const char *name);
+
+/* What the learner does, from "off", "observe" or "on", the last two perhaps followed by a colon and its parts. False: no such. */
+bool policy_set_learn(const char *value);
 
 /* The values of the mode in force, and its name. */
 const struct policy *policy_of_mode(void);
@@ -105,5 +117,6 @@ const char *policy_mode_name(void);
 
 /* The names of all modes, for messages. */
 #define POLICY_MODES "minimal, fast, balanced, learning, research"
+#define POLICY_LEARN "off, observe, on, or one of the last two, a colon and some of bigcache, sites, classes, elo, evolution with commas between"
 
 #endif

@@ -48,80 +48,95 @@ static size_t bytes_of(const struct large *block)
     return block->units << UNIT_SHIFT;
 }
 
-/* Others read them without the lock. */
-static void set_bytes(struct bigcache_shard *shard, size_t bytes)
+static struct large *oldest_of_lease(const struct bigcache_shard *shard, unsigned lease)
 {
-    uint32_t bit = 1u << (shard - bigcache_shards);
-    if (shard->bytes == 0)
-        add_relaxed(&kept_in, bit);
-    store_relaxed(&shard->bytes, bytes);
-    if (bytes == 0)
-        sub_relaxed(&kept_in, bit);
+    return LIST_ENTRY(shard->by_age[lease].last, struct large, age);
 }
 
-static struct large *oldest_of_size(const struct bigcache_shard *shard, unsigned size)
+static unsigned lease_of(const struct large *block)
 {
-    return LIST_ENTRY(shard->by_age[size].last, struct large, age);
+    return size_bin(bytes_of(block)) * (PATIENCE_MOST + 1) + block->patience;
+}
+
+static uint64_t lease_ms(unsigned lease)
+{
+    return (uint64_t)load_relaxed(&policy.bigcache_ms[lease / (PATIENCE_MOST + 1)]) << lease % (PATIENCE_MOST + 1);
 }
 
 /* NULL: the shard is empty. */
 static struct large *oldest_in(const struct bigcache_shard *shard)
 {
-    struct large *oldest = NULL;
-    for (uint32_t left = shard->occupied; left != 0; left &= left - 1) {
-        struct large *other = oldest_of_size(shard, (unsigned)__builtin_ctz(left));
-        if (oldest == NULL || other->freed_ms < oldest->freed_ms)
-            oldest = other;
+    for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
+        struct large *oldest = oldest_of_lease(shard, (unsigned)__builtin_ctzll(left));
+        if (oldest->freed_ms == shard->oldest_ms)
+            return oldest;
     }
-    return oldest;
+    return NULL;
 }
 
-/* The block is its size's oldest. */
-static void note_oldest(struct bigcache_shard *shard, const struct large *block)
+static void note_oldest(struct bigcache_shard *shard)
 {
-    if (block->freed_ms < shard->oldest_ms)
-        store_relaxed(&shard->oldest_ms, block->freed_ms);
+    uint64_t oldest_ms = NEVER;
+    for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
+        const struct large *oldest = oldest_of_lease(shard, (unsigned)__builtin_ctzll(left));
+        if (oldest->freed_ms < oldest_ms)
+            oldest_ms = oldest->freed_ms;
+    }
+    store_relaxed(&shard->oldest_ms, oldest_ms);
 }
 
-static void forget_oldest(struct bigcache_shard *shard, unsigned size)
+/* The block was the oldest of its lease. */
+static void forget_oldest(struct bigcache_shard *shard, const struct large *block)
 {
-    if (shard->by_age[size].last == NULL)
-        shard->occupied &= ~(1u << size);
-    const struct large *oldest = oldest_in(shard);
-    store_relaxed(&shard->oldest_ms, oldest != NULL ? oldest->freed_ms : NEVER);
+    if (shard->by_age[block->lease].last == NULL)
+        shard->occupied &= ~((uint64_t)1 << block->lease);
+    if (block->freed_ms == shard->oldest_ms)
+        note_oldest(shard);
+}
+
+static uint32_t bit_of(const struct bigcache_shard *shard)
+{
+    return 1u << (shard - bigcache_shards);
 }
 
 static void put_in(struct bigcache_shard *shard, struct large *block)
 {
-    struct list *of_size = &shard->by_age[block->size_bin];
-    if (of_size->last == NULL) {
-        shard->occupied |= 1u << block->size_bin;
-        note_oldest(shard, block);
+    struct list *of_lease = &shard->by_age[block->lease];
+    if (of_lease->last == NULL) {
+        shard->occupied |= (uint64_t)1 << block->lease;
+        if (block->freed_ms < shard->oldest_ms)
+            store_relaxed(&shard->oldest_ms, block->freed_ms);
     }
     list_push_front(bin_in(shard, bin_of(block->units)), &block->link);
-    list_push_front(of_size, &block->age);
-    set_bytes(shard, shard->bytes + bytes_of(block));
+    list_push_front(of_lease, &block->age);
+    if (shard->bytes == 0)
+        add_relaxed(&kept_in, bit_of(shard));
+    store_relaxed(&shard->bytes, shard->bytes + bytes_of(block));
 }
 
 static void take_out(struct bigcache_shard *shard, struct list *bin, struct large *block)
 {
     bool last = block->age.next == NULL;
     list_remove(bin, &block->link);
-    list_remove(&shard->by_age[block->size_bin], &block->age);
-    set_bytes(shard, shard->bytes - bytes_of(block));
+    list_remove(&shard->by_age[block->lease], &block->age);
+    store_relaxed(&shard->bytes, shard->bytes - bytes_of(block));
+    if (shard->bytes == 0)
+        sub_relaxed(&kept_in, bit_of(shard));
     if (last)
-        forget_oldest(shard, block->size_bin);
+        forget_oldest(shard, block);
 }
 
 static void give_up(struct bigcache_shard *shard, struct large *block)
 {
     take_out(shard, bin_in(shard, bin_of(block->units)), block);
+    if (block->is_trial)
+        site_note_end_of_trial(block, false);
 }
 
-bool bigcache_wants(size_t units)
+bool bigcache_wants(const struct large *block)
 {
-    size_t bytes = units << UNIT_SHIFT;
-    return bytes <= load_relaxed(&policy.bigcache_bytes) && bytes <= load_relaxed(&policy.kept_most_bytes);
+    size_t bytes = bytes_of(block);
+    return block->patience != PATIENCE_NONE && bytes <= load_relaxed(&policy.bigcache_bytes) && bytes <= load_relaxed(&policy.kept_most_bytes);
 }
 
 static uint32_t draw_rest(struct bigcache_shard *shard)
@@ -132,16 +147,22 @@ static uint32_t draw_rest(struct bigcache_shard *shard)
     return REST_LEAST + (uint32_t)(shard->random >> 32) % REST_SPREAD;
 }
 
-void bigcache_put(struct large *block)
+static bool is_over_budget(void)
+{
+    return bigcache_bytes() > load_relaxed(&policy.bigcache_bytes);
+}
+
+bool bigcache_put(struct large *block)
 {
     struct bigcache_shard *shard = &bigcache_shards[shard_of_thread()];
-    block->size_bin = (uint8_t)size_bin(bytes_of(block));
+    block->lease = (uint8_t)lease_of(block);
     block->freed_ms = clock_now_ms();
     lock_take(&shard->lock);
     if (HARDENED)
         block->rested_at = ++shard->put + draw_rest(shard);
     put_in(shard, block);
     lock_drop(&shard->lock);
+    return is_over_budget();
 }
 
 static bool has_rested(const struct bigcache_shard *shard, const struct large *block)
@@ -149,28 +170,44 @@ static bool has_rested(const struct bigcache_shard *shard, const struct large *b
     return (int32_t)(shard->put - block->rested_at) >= 0;
 }
 
-/* The newest is warm; the oldest has rested the longest. */
-static struct large *find_in(const struct bigcache_shard *shard, const struct list *bin, size_t least, size_t most)
+/* What is looked for: of so many units, and rather one that the site has had. */
+struct wanted {
+    size_t least;
+    size_t most;
+    uint32_t site;
+};
+
+static bool fits(const struct bigcache_shard *shard, const struct large *block, const struct wanted *wanted)
 {
+    return block->units >= wanted->least && block->units <= wanted->most && (!HARDENED || has_rested(shard, block));
+}
+
+/* The newest is warm; the oldest has rested the longest. */
+static struct large *find_in(const struct bigcache_shard *shard, const struct list *bin, const struct wanted *wanted)
+{
+    struct large *found = NULL;
     struct list_node *node = HARDENED ? bin->last : bin->first;
     for (int looks = 0; node != NULL && looks < LOOKS_MOST; node = HARDENED ? node->prev : node->next, looks++) {
         struct large *block = LIST_ENTRY(node, struct large, link);
-        if (block->units >= least && block->units <= most && (!HARDENED || has_rested(shard, block)))
+        if (!fits(shard, block, wanted))
+            continue;
+        if (wanted->site == SITE_NONE || block->site == wanted->site)
             return block;
+        if (found == NULL)
+            found = block;
     }
-    return NULL;
+    return found;
 }
 
-static struct large *get_from(struct bigcache_shard *shard, size_t units)
+static struct large *get_from(struct bigcache_shard *shard, const struct wanted *wanted)
 {
     struct large *found = NULL;
-    size_t most = units + units / 4;
-    if (load_relaxed(&shard->bytes) < units << UNIT_SHIFT)
+    if (load_relaxed(&shard->bytes) < wanted->least << UNIT_SHIFT)
         return NULL;
     lock_take(&shard->lock);
-    struct list *last = bin_in(shard, bin_of(most));
-    for (struct list *bin = bin_in(shard, bin_of(units)); bin <= last && found == NULL; bin++) {
-        found = find_in(shard, bin, units, most);
+    struct list *last = bin_in(shard, bin_of(wanted->most));
+    for (struct list *bin = bin_in(shard, bin_of(wanted->least)); bin <= last && found == NULL; bin++) {
+        found = find_in(shard, bin, wanted);
         if (found != NULL)
             take_out(shard, bin, found);
     }
@@ -180,13 +217,14 @@ static struct large *get_from(struct bigcache_shard *shard, size_t units)
     return found;
 }
 
-struct large *bigcache_get(size_t units)
+struct large *bigcache_get(size_t units, uint32_t site)
 {
+    const struct wanted wanted = {units, units + units / 4, site};
     unsigned own = shard_of_thread();
     uint32_t kept = load_relaxed(&kept_in);
-    struct large *found = (kept >> own & 1) != 0 ? get_from(&bigcache_shards[own], units) : NULL;
+    struct large *found = (kept >> own & 1) != 0 ? get_from(&bigcache_shards[own], &wanted) : NULL;
     for (kept &= ~(1u << own); kept != 0 && found == NULL; kept &= kept - 1)
-        found = get_from(&bigcache_shards[__builtin_ctz(kept)], units);
+        found = get_from(&bigcache_shards[__builtin_ctz(kept)], &wanted);
     return found;
 }
 
@@ -217,7 +255,7 @@ static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms
 struct large *bigcache_evict(uint64_t before_ms)
 {
     struct large *evicted = NULL;
-    if (bigcache_is_over_budget())
+    if (is_over_budget())
         before_ms = NEVER;
     for (struct bigcache_shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
         if (load_relaxed(&oldest->oldest_ms) >= before_ms)
@@ -230,11 +268,11 @@ struct large *bigcache_evict(uint64_t before_ms)
 static void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct list *old)
 {
     lock_take(&shard->lock);
-    for (uint32_t left = shard->occupied; left != 0; left &= left - 1) {
-        unsigned size = (unsigned)__builtin_ctz(left);
-        uint64_t kept_ms = load_relaxed(&policy.bigcache_ms[size]);
-        while ((shard->occupied >> size & 1) != 0 && oldest_of_size(shard, size)->freed_ms + kept_ms < now_ms) {
-            struct large *block = oldest_of_size(shard, size);
+    for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
+        unsigned lease = (unsigned)__builtin_ctzll(left);
+        uint64_t kept_ms = lease_ms(lease);
+        while ((shard->occupied >> lease & 1) != 0 && oldest_of_lease(shard, lease)->freed_ms + kept_ms < now_ms) {
+            struct large *block = oldest_of_lease(shard, lease);
             give_up(shard, block);
             list_push_back(old, &block->age);
         }
@@ -246,11 +284,6 @@ void bigcache_evict_old(uint64_t now_ms, struct list *old)
 {
     for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1)
         evict_old_from(&bigcache_shards[__builtin_ctz(kept)], now_ms, old);
-}
-
-bool bigcache_is_over_budget(void)
-{
-    return bigcache_bytes() > load_relaxed(&policy.bigcache_bytes);
 }
 
 size_t bigcache_bytes(void)

@@ -13,35 +13,36 @@
 #include "base/shard.h"
 #include "config/size_class.h"
 #include "large/large.h"
+#include "large/site.h"
 
-/* Is a block of so many units kept? Not if policy is against it, for its size. */
-bool bigcache_wants(size_t units);
+/* Is a freed block to be kept? Not if policy is against it, for its size or its site. */
+bool bigcache_wants(const struct large *block);
 
-/* Keeps a block (tagged TAG_LARGE_KEPT). */
-void bigcache_put(struct large *block);
+/* Keeps a block (tagged TAG_LARGE_KEPT). Returns whether the cache is over its budget now. */
+bool bigcache_put(struct large *block);
 
 /* A kept block of at least `units` and at most a quarter more, the latest that this thread has freed, or one of another's;
- * in the hardened library one that has rested. NULL if there is none. */
-struct large *bigcache_get(size_t units);
+ * in the hardened library one that has rested. If there is a site, rather one of that. NULL if there is none. */
+struct large *bigcache_get(size_t units, uint32_t site);
 
 /* Takes the oldest block out if the cache is over its budget, or the block was freed before `before_ms`;
  * NULL otherwise. The caller gives its units back. */
 struct large *bigcache_evict(uint64_t before_ms);
 
-/* Takes those out that were kept for as long as policy says for their sizes, and appends them to `old`, by their member `age`. */
+/* Takes those out that were kept for as long as policy says for their sizes and sites, and appends them to `old`, by their member `age`. */
 void bigcache_evict_old(uint64_t now_ms, struct list *old);
-
-/* Do kept blocks hold more than policy says? A moment old. */
-bool bigcache_is_over_budget(void);
 
 /* Bytes of all kept blocks; a moment old. */
 size_t bigcache_bytes(void);
 
+/* A lease is for how long a block is kept: what policy says of its size bin, times 2^patience. */
+enum { LEASES = SIZE_BINS * (PATIENCE_MOST + 1) };
+
 /* Threads keep what they free in their own shards, and look there first. */
 struct bigcache_shard {
     struct lock lock;
-    uint32_t occupied;               /* bit i: by_age[i] is not empty */
-    struct list by_age[SIZE_BINS];   /* newest first */
+    uint64_t occupied;             /* bit i: by_age[i] is not empty */
+    struct list by_age[LEASES];    /* newest first */
     size_t bytes;
     uint64_t oldest_ms; /* when the oldest of all was freed; UINT64_MAX: there is none */
     uint64_t served;    /* requests, since the start */

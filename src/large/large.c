@@ -11,6 +11,7 @@
 #include "config/policy.h"
 #include "large/bigcache.h"
 #include "large/fenced.h"
+#include "large/site.h"
 #include "os/os.h"
 #include "span/limit.h"
 #include "span/span.h"
@@ -170,11 +171,13 @@ static struct large *make(size_t units, size_t align, bool *zero)
 }
 
 /* One that the BigCache keeps. */
-static struct large *lend(size_t units, size_t size, bool *zero)
+static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
 {
-    struct large *block = bigcache_get(units);
+    struct large *block = bigcache_get(units, site);
     if (block == NULL)
         return NULL;
+    if (UNLIKELY(block->is_trial))
+        site_note_end_of_trial(block, true);
     block->bytes = usable(block, size);
     if (HARDENED && !fenced_lend(block)) {
         release(block);
@@ -199,14 +202,20 @@ static struct large *make_for(size_t units, size_t size, size_t align, bool *zer
     return block;
 }
 
-void *large_alloc(size_t size, size_t align, bool *zero)
+void *large_alloc_at(size_t size, size_t align, uint32_t site, bool *zero)
 {
     size_t units = units_for(size);
-    struct large *block = align <= UNIT_SIZE ? lend(units, size, zero) : NULL;
+    *zero = false;
+    struct large *block = align <= UNIT_SIZE ? lend(units, size, site, zero) : NULL;
     if (block == NULL)
         block = make_for(units, size, align, zero);
     if (block == NULL)
         return NULL;
+    block->site = site;
+    block->patience = 0;
+    block->is_trial = false;
+    if (UNLIKELY(site != SITE_NONE))
+        site_note_request(block, size);
     go_live(block);
     return block->base;
 }
@@ -250,17 +259,16 @@ enum large_verdict large_free(void *p, struct large_freed *freed)
     block->sample = NULL;
     if (HARDENED && fenced_is_overrun(block))
         return LARGE_OVERRUN;
-    bool kept = bigcache_wants(block->units);
+    if (UNLIKELY(block->site != SITE_NONE))
+        site_note_free(block);
+    bool kept = bigcache_wants(block);
     if (HARDENED)
         fenced_close(block, kept);
     count_live((size_t)-1, -block->bytes);
-    if (!kept) {
+    if (!kept)
         let_go(block);
-    } else {
-        bigcache_put(block);
-        if (bigcache_is_over_budget())
-            large_evict_before(0);
-    }
+    else if (bigcache_put(block))
+        large_evict_before(0);
     return LARGE_FINE;
 }
 

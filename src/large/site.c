@@ -1,0 +1,61 @@
+#include "large/site.h"
+
+#include <pthread.h>
+
+#include "base/clock.h"
+
+/* The first frees of a site, and then one in so many, are trials. */
+enum { FIRST_TRIALS = 8, TRIAL_EVERY = 16 };
+
+struct large_site *large_sites;
+bool large_site_trials;
+
+static struct large_site *site_of(const struct large *block)
+{
+    return load_dependent(&large_sites) + block->site;
+}
+
+/* Two threads at once may both be right, and one be forgotten. */
+static void note_size(struct large_site *site, size_t size)
+{
+    size_t least = load_relaxed(&site->least);
+    if (least == 0 || size < least)
+        store_relaxed(&site->least, size);
+    if (size > load_relaxed(&site->most))
+        store_relaxed(&site->most, size);
+}
+
+void site_note_request(struct large *block, size_t size)
+{
+    struct large_site *site = site_of(block);
+    block->born_ms = clock_now_ms();
+    block->requester = (uintptr_t)pthread_self();
+    add_relaxed(&site->requests, 1u);
+    add_relaxed(&site->bytes, size);
+    note_size(site, size);
+}
+
+static bool is_trial(uint64_t frees)
+{
+    return load_relaxed(&large_site_trials) && (frees < FIRST_TRIALS || frees % TRIAL_EVERY == 0);
+}
+
+void site_note_free(struct large *block)
+{
+    struct large_site *site = site_of(block);
+    uint64_t frees = add_relaxed(&site->frees, 1u);
+    if (block->requester != (uintptr_t)pthread_self())
+        add_relaxed(&site->remote_frees, 1u);
+    add_relaxed(&site->lifetimes[site_time(clock_now_ms() - block->born_ms)], 1u);
+    block->is_trial = is_trial(frees);
+    block->patience = block->is_trial ? PATIENCE_MOST : (uint8_t)load_relaxed(&site->patience);
+}
+
+void site_note_end_of_trial(const struct large *block, bool wanted)
+{
+    struct large_site *site = site_of(block);
+    if (wanted)
+        add_relaxed(&site->waits[site_time(clock_now_ms() - block->freed_ms)], 1u);
+    else
+        add_relaxed(&site->unwanted, 1u);
+}

@@ -11,6 +11,8 @@
 #include "check/guard.h"
 #include "config/options.h"
 #include "config/policy.h"
+#include "heap/events.h"
+#include "learn/sites.h"
 #include "observe/profile.h"
 
 /* Check mode serves all requests itself: none comes to the profiler. */
@@ -32,6 +34,7 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     (void)arguments;
     options_load(environ != NULL ? environ : environment);
     watch_start();
+    heap_events.site = sites_of_request;
     if (policy.trace == TRACE_ROUTE)
         route_trace_start();
     if (policy.crash_reports || policy.checks != 0)

@@ -5,9 +5,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "heap/heap.h"
+#include "os/frame.h"
 
 struct heap_events {
     /* A thread has requested another policy.heartbeat_bytes. Inside its door. */
@@ -16,6 +18,11 @@ struct heap_events {
     /* A request of a small block that is why the next heartbeat is due: a block from elsewhere, or NULL: the heap's will do.
      * Inside the door. */
     void *(*sample)(struct heap *heap, size_t size);
+
+    /* A request for a large block, by a thread with a heap: the number of its site (large/site.h). Of the site that the program
+     * has named, if `word` is not 0; else asked only while the learner is on. `from`: a function of the library's that the
+     * program has called; `caller`: to where it returns. Inside the door. */
+    uint32_t (*site)(uintptr_t word, size_t size, const struct os_frame *from, uintptr_t caller);
 
     /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. */
     bool (*free_other)(void *p);

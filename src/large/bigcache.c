@@ -170,7 +170,7 @@ static bool has_rested(const struct bigcache_shard *shard, const struct large *b
     return (int32_t)(shard->put - block->rested_at) >= 0;
 }
 
-/* What is looked for: of so many units, and rather one that the site has had. */
+/* What is looked for: of so many units, and rather one that is kept for the site. */
 struct wanted {
     size_t least;
     size_t most;
@@ -191,7 +191,7 @@ static struct large *find_in(const struct bigcache_shard *shard, const struct li
         struct large *block = LIST_ENTRY(node, struct large, link);
         if (!fits(shard, block, wanted))
             continue;
-        if (wanted->site == SITE_NONE || block->site == wanted->site)
+        if (wanted->site == SITE_NONE || block->kept_for == wanted->site)
             return block;
         if (found == NULL)
             found = block;

@@ -212,6 +212,7 @@ void *large_alloc_at(size_t size, size_t align, uint32_t site, bool *zero)
     if (block == NULL)
         return NULL;
     block->site = site;
+    block->kept_for = site;
     block->patience = 0;
     block->is_trial = false;
     if (UNLIKELY(site != SITE_NONE))

@@ -8,7 +8,6 @@
 enum { FIRST_TRIALS = 8, TRIAL_EVERY = 16 };
 
 struct large_site *large_sites;
-bool large_site_trials;
 
 static struct large_site *site_of(const struct large *block)
 {
@@ -37,7 +36,7 @@ void site_note_request(struct large *block, size_t size)
 
 static bool is_trial(uint64_t frees)
 {
-    return load_relaxed(&large_site_trials) && (frees < FIRST_TRIALS || frees % TRIAL_EVERY == 0);
+    return large_site_is_learned() && (frees < FIRST_TRIALS || frees % TRIAL_EVERY == 0);
 }
 
 void site_note_free(struct large *block)
@@ -48,7 +47,8 @@ void site_note_free(struct large *block)
         add_relaxed(&site->remote_frees, 1u);
     add_relaxed(&site->lifetimes[site_time(clock_now_ms() - block->born_ms)], 1u);
     block->is_trial = is_trial(frees);
-    block->patience = block->is_trial ? PATIENCE_MOST : (uint8_t)load_relaxed(&site->patience);
+    if (load_relaxed(&policy.learn) == LEARN_ON)
+        block->patience = block->is_trial ? PATIENCE_MOST : (uint8_t)load_relaxed(&site->patience);
 }
 
 void site_note_end_of_trial(const struct large *block, bool wanted)

@@ -3,7 +3,8 @@
  * kept. Which place has which number, and what is best for it, is known above (learn/sites.h).
  *
  * How long a block waits in the BigCache until somebody wants it says what keeping it is worth, but only if it is kept for long
- * enough. So of each site's freed blocks a few are *trials*: kept for as long as any is, and only of them the waits are counted.
+ * enough. So while sites are learned a few of each site's freed blocks are *trials*: kept for as long as any is, and only of them
+ * the waits are counted. In observe mode, where nothing changes, they are kept as others.
  *
  * Any thread; relaxed additions, which only statistics and the learner read.
  */
@@ -16,6 +17,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "config/policy.h"
 #include "large/large.h"
 
 enum {
@@ -43,8 +45,16 @@ struct large_site {
 /* All of them, by number, or NULL: there are none. Set once, with release. */
 extern HIDDEN struct large_site *large_sites;
 
-/* Are trials made? */
-extern HIDDEN bool large_site_trials;
+/* Does the learner look at sites? */
+ALWAYS_INLINE bool large_site_is_learned(void)
+{
+    return load_relaxed(&policy.learn) != LEARN_OFF && (load_relaxed(&policy.learn_parts) & LEARN_SITES) != 0;
+}
+
+ALWAYS_INLINE size_t site_mean_bytes(const struct large_site *site)
+{
+    return (size_t)(load_relaxed(&site->bytes) / max_size(load_relaxed(&site->requests), 1));
+}
 
 /* Which of SITE_TIMES a time is in; all times from site_time_least on are. */
 ALWAYS_INLINE unsigned site_time(uint64_t ms)

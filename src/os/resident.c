@@ -1,61 +1,73 @@
 /* What is in memory, page by page. */
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "os/kernel.h"
 #include "os/os.h"
 
 enum { LOOK_PAGES = 512 };
 
-/* So much is looked at at once, however large pages are: emulators count their host's, and fill in more. */
-#define LOOK_BYTES (LOOK_PAGES * 4 * KIB)
+/* A stretch of memory, and of each of the kernel's pages in it whether it is in memory (bit 0). */
+struct look {
+    char *at;
+    size_t bytes;
+    unsigned char in_memory[LOOK_PAGES];
+};
 
-/* Of each page from `at` on, bit 0 says whether it is in memory. False: the kernel does not say. */
-static bool look(const void *at, size_t bytes, unsigned char in_memory[LOOK_PAGES])
+/* Where tests make pages larger, and under an emulator, the kernel's may be smaller than os_page_size says. */
+static size_t kernel_page(void)
 {
-    return !is_error(kernel(SYS_mincore, (long)at, (long)bytes, (long)in_memory, 0, 0));
+    return getauxval(AT_PAGESZ);
+}
+
+/* Looks at the first of these pages. False: the kernel does not say. Emulators count their host's pages, and fill in more, which
+ * are not below 4 KiB. */
+static bool look_at(struct look *look, char *at, size_t bytes)
+{
+    look->at = at;
+    look->bytes = min_size(bytes, LOOK_PAGES * 4 * KIB);
+    return !is_error(kernel(SYS_mincore, (long)at, (long)look->bytes, (long)look->in_memory, 0, 0));
 }
 
 size_t os_resident(const void *at, size_t bytes)
 {
-    unsigned char in_memory[LOOK_PAGES];
-    size_t page = os_page_size();
+    struct look look;
     size_t resident = 0;
-    for (size_t done = 0, here; done < bytes; done += here) {
-        here = min_size(bytes - done, LOOK_BYTES);
-        if (!look((const char *)at + done, here, in_memory))
-            break;
-        for (size_t i = 0; i < here / page; i++)
-            resident += (in_memory[i] & 1) != 0 ? page : 0;
-    }
+    for (size_t done = 0; done < bytes && look_at(&look, (char *)(uintptr_t)at + done, bytes - done); done += look.bytes)
+        for (size_t i = 0; i < look.bytes / kernel_page(); i++)
+            resident += (look.in_memory[i] & 1) != 0 ? kernel_page() : 0;
     return resident;
 }
 
-/* Pages that are not in memory may be in swap: what is there is given back. So all of them read as zero afterwards, whatever
- * the kernel has said of them. */
-static void clear_run(char *at, size_t bytes, bool in_memory)
+/* Is any part of the page at this distance in memory? */
+static bool holds(const struct look *look, size_t distance)
 {
-    if (in_memory || !os_purge(at, bytes))
-        memset(at, 0, bytes);
+    bool some = false;
+    for (size_t at = distance; at < distance + os_page_size(); at += kernel_page())
+        some |= (look->in_memory[at / kernel_page()] & 1) != 0;
+    return some;
 }
 
-static void clear_pages(char *at, size_t pages, const unsigned char *in_memory)
+/* The pages from `distance` on that are alike: those in memory are written; those that are not may be in swap, and are given
+ * back. So all of them read as zero, whatever the kernel has said. Returns where they end. */
+static size_t clear_alike(const struct look *look, size_t distance)
 {
-    size_t page = os_page_size();
-    for (size_t from = 0, to; from < pages; from = to) {
-        for (to = from + 1; to < pages && ((in_memory[from] ^ in_memory[to]) & 1) == 0;)
-            to++;
-        clear_run(at + from * page, (to - from) * page, (in_memory[from] & 1) != 0);
-    }
+    bool in_memory = holds(look, distance);
+    size_t end = distance + os_page_size();
+    while (end < look->bytes && holds(look, end) == in_memory)
+        end += os_page_size();
+    if (in_memory || !os_purge(look->at + distance, end - distance))
+        memset(look->at + distance, 0, end - distance);
+    return end;
 }
 
 void os_clear(void *at, size_t bytes)
 {
-    unsigned char in_memory[LOOK_PAGES];
-    for (size_t done = 0, here; done < bytes; done += here) {
-        here = min_size(bytes - done, LOOK_BYTES);
-        if (look((char *)at + done, here, in_memory))
-            clear_pages((char *)at + done, here / os_page_size(), in_memory);
-        else
-            memset((char *)at + done, 0, here);
+    struct look look;
+    for (size_t done = 0; done < bytes; done += look.bytes) {
+        if (!look_at(&look, (char *)at + done, bytes - done))
+            memset(look.in_memory, 1, sizeof look.in_memory);
+        for (size_t distance = 0; distance < look.bytes;)
+            distance = clear_alike(&look, distance);
     }
 }

@@ -221,9 +221,19 @@ static void *large(struct heap *heap, size_t size, size_t align, uint32_t site, 
     return block;
 }
 
-static COLD uint32_t ask_site(uintptr_t word, size_t size, struct os_frame from, uintptr_t caller)
+/* Is it to be found out which site a request is of? If the program has named it; else of some requests, or, where a site's blocks
+ * are kept in a way of their own, of all. */
+ALWAYS_INLINE bool asks_site(const struct heap *heap, uintptr_t word)
 {
-    return heap_events.site != NULL ? heap_events.site(word, size, &from, caller) : SITE_NONE;
+    if (LIKELY(word == 0 && load_relaxed(&policy.learn) == LEARN_OFF) || heap == NULL)
+        return false;
+    return word != 0 || site_is_turn(heap->counts->of[COUNT_LARGE]) || load_relaxed(&large_sites_special) != 0;
+}
+
+static COLD uint32_t ask_site(const struct heap *heap, uintptr_t word, size_t size, struct os_frame from, uintptr_t caller)
+{
+    struct site_request request = {word, size, site_is_turn(heap->counts->of[COUNT_LARGE]), caller, &from};
+    return heap_events.site != NULL ? heap_events.site(&request) : SITE_NONE;
 }
 
 /* `word`: the site, as the program has named it, or 0. `caller`: to where the library's function returns. */
@@ -237,8 +247,8 @@ static ENTRANCE NOINLINE void *malloc_large(size_t size, size_t align, bool *zer
     void *block = NULL;
     struct heap *heap = enter_own();
     uint32_t site = SITE_NONE;
-    if (UNLIKELY((word != 0 || load_relaxed(&policy.learn) != LEARN_OFF) && heap != NULL))
-        site = ask_site(word, size, os_frame_here(), caller);
+    if (UNLIKELY(asks_site(heap, word)))
+        site = ask_site(heap, word, size, os_frame_here(), caller);
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
         if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
             block = large(heap, size, align, site, zero);

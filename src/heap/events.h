@@ -11,6 +11,15 @@
 #include "heap/heap.h"
 #include "os/frame.h"
 
+/* A request for a large block, whose site is to be found out. */
+struct site_request {
+    uintptr_t word;    /* the site, as the program has named it; 0: it has not */
+    size_t size;
+    bool look;         /* is it worth a look at the stack? */
+    uintptr_t caller;  /* to where the library's function returns */
+    const struct os_frame *from; /* a function of the library's that the program has called */
+};
+
 struct heap_events {
     /* A thread has requested another policy.heartbeat_bytes. Inside its door. */
     void (*heartbeat)(struct heap *heap);
@@ -19,10 +28,8 @@ struct heap_events {
      * Inside the door. */
     void *(*sample)(struct heap *heap, size_t size);
 
-    /* A request for a large block, by a thread with a heap: the number of its site (large/site.h). Of the site that the program
-     * has named, if `word` is not 0; else asked only while the learner is on. `from`: a function of the library's that the
-     * program has called; `caller`: to where it returns. Inside the door. */
-    uint32_t (*site)(uintptr_t word, size_t size, const struct os_frame *from, uintptr_t caller);
+    /* The number of the site of a request for a large block (large/site.h). Inside the door. */
+    uint32_t (*site)(const struct site_request *request);
 
     /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. */
     bool (*free_other)(void *p);

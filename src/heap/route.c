@@ -18,6 +18,7 @@
 #include "heap/sleeper.h"
 #include "heap/view.h"
 #include "large/large.h"
+#include "large/site.h"
 
 enum { DEFERRED_MOST = sizeof((struct heap *)0)->deferred / sizeof(void *) };
 
@@ -51,8 +52,9 @@ static COLD void free_other(uintptr_t tag, void *p, const struct freeing *how)
 static COLD void keep_for(void *p, uintptr_t word)
 {
     struct large *block = large_find(p);
-    if (block != NULL && heap_events.site != NULL)
-        block->kept_for = heap_events.site(word, block->bytes, NULL, 0);
+    uint32_t site = block != NULL && heap_events.site != NULL ? heap_events.site(&(struct site_request){.word = word}) : SITE_NONE;
+    if (site != SITE_NONE)
+        block->kept_for = site;
 }
 
 static void free_large(struct heap *heap, void *p, const struct freeing *how)

@@ -130,13 +130,7 @@ static void give_up(struct bigcache_shard *shard, struct large *block)
 {
     take_out(shard, bin_in(shard, bin_of(block->units)), block);
     if (block->is_trial)
-        site_note_end_of_trial(block, false);
-}
-
-bool bigcache_wants(const struct large *block)
-{
-    size_t bytes = bytes_of(block);
-    return block->patience != PATIENCE_NONE && bytes <= load_relaxed(&policy.bigcache_bytes) && bytes <= load_relaxed(&policy.kept_most_bytes);
+        site_note_unwanted(block);
 }
 
 static uint32_t draw_rest(struct bigcache_shard *shard)

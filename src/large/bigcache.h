@@ -7,16 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/shard.h"
+#include "config/policy.h"
 #include "config/size_class.h"
 #include "large/large.h"
 #include "large/site.h"
 
 /* Is a freed block to be kept? Not if policy is against it, for its size or its site. */
-bool bigcache_wants(const struct large *block);
+ALWAYS_INLINE bool bigcache_wants(const struct large *block)
+{
+    size_t bytes = block->units << UNIT_SHIFT;
+    return block->patience != PATIENCE_NONE && bytes <= load_relaxed(&policy.bigcache_bytes)
+           && bytes <= load_relaxed(&policy.kept_most_bytes);
+}
 
 /* Keeps a block (tagged TAG_LARGE_KEPT). Returns whether the cache is over its budget now. */
 bool bigcache_put(struct large *block);

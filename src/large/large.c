@@ -48,8 +48,8 @@ static void count_live(size_t blocks, size_t bytes)
 /* A hardened block has a page behind it. */
 static size_t units_for(size_t size)
 {
-    size_t fence = HARDENED ? os_page_size() : 0;
-    return align_up(divide_up(max_size(size, 1) + fence, UNIT_SIZE), units_per_page());
+    size_t page = os_page_size();
+    return align_up(max_size(size, 1) + (HARDENED ? page : 0), max_size(UNIT_SIZE, page)) >> UNIT_SHIFT;
 }
 
 /* What the user of a block for `size` bytes may use. */
@@ -176,8 +176,8 @@ static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
     struct large *block = bigcache_get(units, site);
     if (block == NULL)
         return NULL;
-    if (UNLIKELY(block->is_trial))
-        site_note_end_of_trial(block, true);
+    if (UNLIKELY(block->kept_for != SITE_NONE))
+        site_forget(block);
     block->bytes = usable(block, size);
     if (HARDENED && !fenced_lend(block)) {
         release(block);
@@ -187,7 +187,7 @@ static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
     return block;
 }
 
-static struct large *make_for(size_t units, size_t size, size_t align, bool *zero)
+static NOINLINE struct large *make_for(size_t units, size_t size, size_t align, bool *zero)
 {
     if (!HARDENED) /* whose freed blocks rest */
         make_room(units);
@@ -211,12 +211,8 @@ void *large_alloc_at(size_t size, size_t align, uint32_t site, bool *zero)
         block = make_for(units, size, align, zero);
     if (block == NULL)
         return NULL;
-    block->site = site;
-    block->kept_for = site;
-    block->patience = 0;
-    block->is_trial = false;
     if (UNLIKELY(site != SITE_NONE))
-        site_note_request(block, size);
+        site_note_request(block, site, size);
     go_live(block);
     return block->base;
 }

@@ -33,7 +33,7 @@ struct large {
     bool zero;             /* freed, and reads as zero */
     bool moved;            /* its pages came by mremap: its mapping is of its own */
     uint32_t site;         /* whose it is, or was (site.h); SITE_NONE: nobody knows */
-    uint32_t kept_for;     /* BigCache: the site that takes it first */
+    uint32_t kept_for;     /* BigCache: the site that takes it first; if it has a site, there is one */
     uint64_t born_ms;      /* if it has a site: when it was requested, */
     uintptr_t requester;   /* and by which thread */
     struct sample *sample; /* the profiler's, mostly NULL; whose the block is sets it */

@@ -8,6 +8,7 @@
 enum { FIRST_TRIALS = 8, TRIAL_EVERY = 16 };
 
 struct large_site *large_sites;
+uint32_t large_sites_special;
 
 static struct large_site *site_of(const struct large *block)
 {
@@ -24,8 +25,10 @@ static void note_size(struct large_site *site, size_t size)
         store_relaxed(&site->most, size);
 }
 
-void site_note_request(struct large *block, size_t size)
+void site_note_request(struct large *block, uint32_t number, size_t size)
 {
+    block->site = number;
+    block->kept_for = number;
     struct large_site *site = site_of(block);
     block->born_ms = clock_now_ms();
     block->requester = (uintptr_t)pthread_self();
@@ -51,11 +54,17 @@ void site_note_free(struct large *block)
         block->patience = block->is_trial ? PATIENCE_MOST : (uint8_t)load_relaxed(&site->patience);
 }
 
-void site_note_end_of_trial(const struct large *block, bool wanted)
+void site_forget(struct large *block)
 {
-    struct large_site *site = site_of(block);
-    if (wanted)
-        add_relaxed(&site->waits[site_time(clock_now_ms() - block->freed_ms)], 1u);
-    else
-        add_relaxed(&site->unwanted, 1u);
+    if (block->is_trial)
+        add_relaxed(&site_of(block)->waits[site_time(clock_now_ms() - block->freed_ms)], 1u);
+    block->site = SITE_NONE;
+    block->kept_for = SITE_NONE;
+    block->patience = 0;
+    block->is_trial = false;
+}
+
+void site_note_unwanted(const struct large *block)
+{
+    add_relaxed(&site_of(block)->unwanted, 1u);
 }

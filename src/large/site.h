@@ -45,6 +45,15 @@ struct large_site {
 /* All of them, by number, or NULL: there are none. Set once, with release. */
 extern HIDDEN struct large_site *large_sites;
 
+/* How many are kept in another way than others. */
+extern HIDDEN uint32_t large_sites_special;
+
+/* Is it the n-th request whose site is looked at? One in 16 is, at distances that no regular program has for long. */
+ALWAYS_INLINE bool site_is_turn(uint64_t n)
+{
+    return (uint32_t)n * 0x9e3779b1u >> 28 == 0;
+}
+
 /* Does the learner look at sites? */
 ALWAYS_INLINE bool large_site_is_learned(void)
 {
@@ -67,13 +76,16 @@ ALWAYS_INLINE uint64_t site_time_least(unsigned time)
     return time == 0 ? 0 : (uint64_t)1 << (time - 1);
 }
 
-/* The block, which has a site, was requested, with so many bytes. */
-void site_note_request(struct large *block, size_t size);
+/* The site has requested the block, which has none yet, with so many bytes. */
+void site_note_request(struct large *block, uint32_t site, size_t size);
 
 /* It was freed: sets its patience, and whether it is a trial. */
 void site_note_free(struct large *block);
 
-/* A trial was taken again, or given up. */
-void site_note_end_of_trial(const struct large *block, bool wanted);
+/* It is taken again: it has no site any more. */
+void site_forget(struct large *block);
+
+/* A trial was given up. */
+void site_note_unwanted(const struct large *block);
 
 #endif

@@ -13,8 +13,8 @@
 /* A site's number is its place in the table, near the hash of its word. */
 enum { PROBES = 16 };
 
-/* One request in so many is looked at, and of those one in so many once more by its stack. */
-enum { LOOK_EVERY = 16, STACK_EVERY = 64 };
+/* Of the looks at requests of a known shape one in so many is at the stack. */
+enum { STACK_EVERY = 64 };
 
 /* Of a stack: the library's calls and the program's; so many of the latter are the place. */
 enum { CALLS_MOST = 16, PLACE_CALLS = 6 };
@@ -29,17 +29,10 @@ enum { TRIALS_ENOUGH = 64 };
 
 static uint64_t shapes[SHAPES];
 
-/* Sites whose blocks are kept in another way than others. */
-static uint32_t special;
-
 /* What was decided last for each; in observe mode nobody acts on it. Of who ends epochs. */
 static uint8_t decided[SITES];
 
-struct turn {
-    uint32_t requests;
-} ALIGNED(SHARD_ALIGN);
-
-static struct turn turns[SHARDS];
+static uint32_t looks;
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
@@ -100,43 +93,32 @@ static uintptr_t word_of_stack(const struct os_frame *from)
 }
 
 /* Blocks of one site are requested at one depth: what is above is mostly the same then. */
-static uint64_t shape_of(size_t size, const struct os_frame *from, uintptr_t caller)
+static uint64_t shape_of(const struct site_request *request)
 {
-    unsigned power = log2_floor(size);
-    uint64_t step = power * 8 + (size >> (power - 3) & 7);
-    return mix(mix(step, caller), (uintptr_t)pthread_self() - from->sp) << NUMBER_BITS;
+    unsigned power = log2_floor(request->size);
+    uint64_t step = power * 8 + (request->size >> (power - 3) & 7);
+    return mix(mix(step, request->caller), (uintptr_t)pthread_self() - request->from->sp) << NUMBER_BITS;
 }
 
-static uint32_t look(uint64_t shape, const struct os_frame *from, bool anew)
+static bool look_at_stack(void)
 {
-    uint64_t *place = &shapes[(shape >> 32) % SHAPES];
-    uint64_t known = load_relaxed(place);
-    if (!anew && (known ^ shape) < SITES)
-        return (uint32_t)(known ^ shape);
-    uint32_t number = sites_number(word_of_stack(from));
-    store_relaxed(place, shape | number);
-    return number;
+    return (add_relaxed(&looks, 1u) + 1) % STACK_EVERY == 0;
 }
 
-/* The number of the site of a shape that is known, and nothing is taken. */
-static uint32_t recall(uint64_t shape)
+uint32_t sites_of_request(const struct site_request *request)
 {
-    uint64_t known = load_relaxed(&shapes[(shape >> 32) % SHAPES]) ^ shape;
-    return known < SITES ? (uint32_t)known : SITE_NONE;
-}
-
-uint32_t sites_of_request(uintptr_t word, size_t size, const struct os_frame *from, uintptr_t caller)
-{
-    if (word != 0)
-        return sites_number(word);
+    if (request->word != 0)
+        return sites_number(request->word);
     if (!large_site_is_learned())
         return SITE_NONE;
-    struct turn *turn = &turns[shard_of_thread()];
-    uint32_t number = load_relaxed(&turn->requests);
-    store_relaxed(&turn->requests, number + 1);
-    if (number % LOOK_EVERY == 0)
-        return look(shape_of(size, from, caller), from, number / LOOK_EVERY % STACK_EVERY == 0);
-    return load_relaxed(&special) != 0 ? recall(shape_of(size, from, caller)) : SITE_NONE;
+    uint64_t shape = shape_of(request);
+    uint64_t *place = &shapes[(shape >> 32) % SHAPES];
+    uint64_t known = load_relaxed(place) ^ shape;
+    if (!request->look || (known < SITES && !look_at_stack()))
+        return known < SITES ? (uint32_t)known : SITE_NONE;
+    uint32_t number = sites_number(word_of_stack(request->from));
+    store_relaxed(place, shape | number);
+    return number;
 }
 
 static struct trials trials_of(const struct large_site *site)
@@ -156,7 +138,7 @@ static void fade(struct large_site *site, const struct trials *trials)
 
 static void set_patience(struct large_site *site, unsigned patience)
 {
-    add_relaxed(&special, (patience != 0) - (load_relaxed(&site->patience) != 0));
+    add_relaxed(&large_sites_special, (uint32_t)((patience != 0) - (load_relaxed(&site->patience) != 0)));
     store_relaxed(&site->patience, patience);
 }
 

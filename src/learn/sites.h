@@ -14,17 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "heap/events.h"
 #include "large/site.h"
-#include "os/frame.h"
 
 /* The number of the site with this word, which gets one if it has none. SITE_NONE: the word is 0, or there is no number left. Any
  * thread, in its door. */
 uint32_t sites_number(uintptr_t word);
 
-/* The number of the site that requests `size` bytes, by the word that the program names, or, if that is 0, by its stack; the
- * latter only while sites are learned, and mostly SITE_NONE as long as no site is kept in its own way. `from`: a function of the
- * library's that the program has called; `caller`: to where it returns. In the door (heap_events.site). */
-uint32_t sites_of_request(uintptr_t word, size_t size, const struct os_frame *from, uintptr_t caller);
+/* The same for a request (heap_events.site): of the site that the program has named, or that the stack tells, if it is worth a
+ * look or its shape is known. */
+uint32_t sites_of_request(const struct site_request *request);
 
 /* At the end of an epoch: decides anew, for each site, how long its blocks are kept, and notes the decisions; `ms` since the
  * learner's start. If the learner only observes, no more than that. One thread at a time. */

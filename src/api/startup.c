@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "api/learning.h"
+#include "api/remember.h"
 #include "api/route_trace.h"
 #include "api/watch.h"
 #include "base/fail.h"
@@ -11,8 +13,6 @@
 #include "check/guard.h"
 #include "config/options.h"
 #include "config/policy.h"
-#include "heap/events.h"
-#include "learn/sites.h"
 #include "observe/profile.h"
 
 /* Check mode serves all requests itself: none comes to the profiler. */
@@ -33,8 +33,9 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     (void)count;
     (void)arguments;
     options_load(environ != NULL ? environ : environment);
+    remember_start();
     watch_start();
-    heap_events.site = sites_of_request;
+    learning_start();
     if (policy.trace == TRACE_ROUTE)
         route_trace_start();
     if (policy.crash_reports || policy.checks != 0)

@@ -216,6 +216,7 @@ static void *large(struct heap *heap, size_t size, size_t align, uint32_t site, 
     if (heap != NULL && block != NULL) {
         charge(heap, size);
         tally(heap, COUNT_LARGE);
+        owner_add(&heap->counts->large[size_bin(size)], 1u);
         relief_note(heap);
     }
     return block;

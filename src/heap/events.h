@@ -35,6 +35,9 @@ struct heap_events {
     bool (*free_other)(void *p);
     bool (*size_of_other)(const void *p, size_t *size);
 
+    /* In the child of a fork, whose other threads are gone, as soon as it may use the heap. */
+    void (*forked)(void);
+
     /* The door has been entered, and is about to be left after an operation on p, of `size` bytes if those are known. Inside it. */
     void (*entered)(struct heap *heap);
     void (*leaving)(struct heap *heap, const char *operation, const void *p, size_t size);

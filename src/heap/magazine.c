@@ -17,7 +17,6 @@
 enum {
     CAPACITY_FIRST_MOST = 16,
     CAPACITY_LEAST = 2,
-    CAPACITY_MOST = 512,
     STREAK_GROWS = 4, /* this many refills in a row widen the magazine too */
 };
 
@@ -57,7 +56,7 @@ static size_t slots_bytes(size_t capacity)
 
 static size_t capacity_most(unsigned class)
 {
-    return clamp_size(load_relaxed(&policy.magazine_bytes[class]) / size_classes[class].size, CAPACITY_LEAST, CAPACITY_MOST);
+    return clamp_size(load_relaxed(&policy.magazine_bytes[class]) / size_classes[class].size, CAPACITY_LEAST, MAGAZINE_SLOTS_MOST);
 }
 
 /* Blocks that a refill takes and a flush gives back. */

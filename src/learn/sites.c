@@ -148,6 +148,11 @@ static int64_t gain_of(int64_t saves, uint32_t count)
     return saves * 1000000 / ((int64_t)count * TRIAL_FAULTS_NS);
 }
 
+static uint64_t kept_ms(unsigned patience, uint64_t age_ms)
+{
+    return patience == PATIENCE_NONE ? 0 : age_ms << patience;
+}
+
 static void decide(uint32_t number, struct large_site *site, uint64_t ms)
 {
     struct trials trials = trials_of(site);
@@ -163,8 +168,8 @@ static void decide(uint32_t number, struct large_site *site, uint64_t ms)
             .ms = ms,
             .kind = DECIDED_SITE,
             .what = number,
-            .before = before,
-            .after = after,
+            .before = kept_ms(before, age_ms),
+            .after = kept_ms(after, age_ms),
             .evidence = count,
             .gain = gain_of(saves, count),
             .subject = load_relaxed(&site->word),

@@ -227,6 +227,18 @@ FRAGILE uintptr_t os_interrupted_at(const void *context)
 #endif
 }
 
+static uint64_t ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
+struct os_usage os_usage(void)
+{
+    struct rusage used = {0};
+    (void)kernel(SYS_getrusage, RUSAGE_SELF, (long)&used, 0, 0, 0);
+    return (struct os_usage){ns_of(&used.ru_utime) + ns_of(&used.ru_stime), (uint64_t)used.ru_minflt};
+}
+
 int os_thread_id(void)
 {
     return (int)kernel(SYS_gettid, 0, 0, 0, 0, 0);

@@ -1,0 +1,19 @@
+#include "api/learning.h"
+
+#include "api/watch.h"
+#include "heap/events.h"
+#include "learn/learn.h"
+#include "learn/sites.h"
+
+static void at_heartbeat(struct heap *heap)
+{
+    watch_beat();
+    learn_beat(heap);
+}
+
+void learning_start(void)
+{
+    heap_events.heartbeat = at_heartbeat;
+    heap_events.forked = learn_forked;
+    heap_events.site = sites_of_request;
+}

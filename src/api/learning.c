@@ -3,6 +3,7 @@
 #include "api/watch.h"
 #include "heap/events.h"
 #include "learn/learn.h"
+#include "learn/sites.h"
 
 static void at_heartbeat(struct heap *heap)
 {
@@ -14,4 +15,5 @@ void learning_start(void)
 {
     heap_events.heartbeat = at_heartbeat;
     heap_events.forked = learn_forked;
+    heap_events.site = sites_of_request;
 }

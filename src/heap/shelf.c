@@ -48,12 +48,13 @@ static void purge_at_record(struct heap *heap)
         (void)shelf_purge_all(heap);
 }
 
-static void give_units(struct heap *heap, void *base, unsigned class, uint32_t fence)
+/* Bit u of `clean`: unit u reads as zero. */
+static void give_units(struct heap *heap, void *base, unsigned class, uint32_t fence, uint32_t clean)
 {
     if (HARDENED)
         fence_give(heap, base, class, fence);
     else
-        stock_give(heap, base, size_classes[class].units);
+        stock_give(heap, base, size_classes[class].units, clean);
 }
 
 /* Others read the counts, for statistics. */
@@ -78,7 +79,7 @@ static struct slab *make(struct heap *heap, unsigned class)
         return NULL;
     struct slab *slab = slab_make(class, base);
     if (slab == NULL) {
-        give_units(heap, base, class, fence);
+        give_units(heap, base, class, fence, 0);
         return NULL;
     }
     slab->fence = (uint16_t)fence;
@@ -99,7 +100,7 @@ static void release(struct heap *heap, struct slab *slab)
     forget_holes(heap, slab);
     count_slabs(heap, slab->class, -1);
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
-    give_units(heap, slab->base, slab->class, slab->fence);
+    give_units(heap, slab->base, slab->class, slab->fence, slab_clean_units(slab));
     slab_discard(slab);
 }
 

@@ -9,6 +9,7 @@
 #include "heap/heap.h"
 #include "learn/learner.h"
 #include "learn/signals.h"
+#include "learn/sites.h"
 #include "os/os.h"
 
 /* An epoch's least length, by clock and in heartbeats' bytes. */
@@ -160,6 +161,7 @@ static void end_epoch(uint64_t now_ms)
     struct epoch epoch;
     signals_end(&self.signals, now_ms, self.start_ms, &epoch);
     learner_step(&self.learner, &epoch);
+    sites_epoch(epoch.end_ms);
     put_in_force(learner_arm(&self.learner), now_ms);
     show_now();
 }

@@ -8,6 +8,7 @@
 #include "config/values.h"
 #include "learn/decision_text.h"
 #include "learn/policy_text.h"
+#include "learn/site_lines.h"
 
 /* "NAME" or "NAME[INDEX]": the indices from *first to *end. */
 static bool find_knob(const struct policy_line *line, struct policy_word word, enum knob *knob, unsigned *first, unsigned *end)
@@ -72,5 +73,6 @@ static void write_knobs(struct out *out)
 
 const struct policy_section policy_sections[] = {
     {"knob", read_knob, write_knobs},
+    {"site", site_lines_read, site_lines_write},
     {NULL, NULL, NULL},
 };

@@ -8,7 +8,7 @@ from hakmem_cli import fuzz, info, programs, run, soak, symbolize, test, venv
 from hakmem_cli.arguments import Parser, ended
 from hakmem_cli.say import CannotError
 
-MODES = ("minimal", "fast", "balanced")
+MODES = ("minimal", "fast", "balanced", "learning", "research")
 
 _OBSERVERS = {
     "stat": "statistics of a running process, or of a file of them",

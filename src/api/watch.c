@@ -57,6 +57,8 @@ static int serve(uint32_t request, uint64_t argument, const char *path)
         return purge();
     case REQUEST_STATS:
         return stats_write(path, false);
+    case REQUEST_MODE:
+        return hak_mode_set(path);
     case REQUEST_REPORT_STATS:
         return write_all_asked();
     default:

@@ -14,8 +14,17 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 
 #define SMALL_MAX ((size_t)32768) /* largest request served by a class, bytes */
+
+/* Sizes of large blocks, by doublings: bin 0 up to 64 KiB, 1 up to 128 KiB, and so on; the last is of all above 1 GiB. */
+enum { SIZE_BINS = 16 };
+
+ALWAYS_INLINE unsigned size_bin(size_t bytes)
+{
+    return bytes <= 64 * KIB ? 0 : (unsigned)min_size(log2_floor(bytes - 1) - 15, SIZE_BINS - 1);
+}
 
 enum {
     UNIT_SHIFT = 14,                      /* 16 KiB, what slabs and large blocks are made of */

@@ -1,5 +1,6 @@
 #include "heap/heartbeat.h"
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/budget.h"
@@ -33,7 +34,7 @@ static void look_at_next_magazine(struct heap *heap)
 static void give_back_old(struct heap *heap)
 {
     uint64_t now = clock_now_ms();
-    if (now - heap->aged_ms <= policy.purge_ms / LOOKS_PER_DELAY)
+    if (now - heap->aged_ms <= load_relaxed(&policy.purge_ms) / LOOKS_PER_DELAY)
         return;
     heap->aged_ms = now;
     large_evict_old(now);

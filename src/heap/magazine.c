@@ -4,6 +4,7 @@
 
 #include "arena/arena.h"
 #include "arena/meta.h"
+#include "base/atomic.h"
 #include "base/fail.h"
 #include "base/probe.h"
 #include "config/policy.h"
@@ -56,7 +57,7 @@ static size_t slots_bytes(size_t capacity)
 
 static size_t capacity_most(unsigned class)
 {
-    return clamp_size(policy.magazine_bytes / size_class_bytes(class), CAPACITY_LEAST, CAPACITY_MOST);
+    return clamp_size(load_relaxed(&policy.magazine_bytes[class]) / size_class_bytes(class), CAPACITY_LEAST, CAPACITY_MOST);
 }
 
 /* Of a fresh magazine. */
@@ -66,11 +67,17 @@ static size_t capacity_first(unsigned class)
     return min_size(capacity, capacity_most(class));
 }
 
+/* Blocks that a refill takes and a flush gives back. */
+static size_t batch_of(const struct heap *heap, unsigned class)
+{
+    return divide_up(heap->shelf[class].capacity * load_relaxed(&policy.batch_eighths[class]), 8);
+}
+
 /* Most bytes that all magazines of the heap may hold: a share of what its slabs are made of. */
 static size_t cache_most(const struct heap *heap)
 {
     size_t share = (heap->units << UNIT_SHIFT) / CACHE_SHARE;
-    return min_size(max_size(share, CACHE_LEAST), policy.thread_cache_bytes);
+    return min_size(max_size(share, CACHE_LEAST), load_relaxed(&policy.thread_cache_bytes));
 }
 
 /* Gives a held magazine more slots; returns its top in the new place. The old place stays when there is no
@@ -175,7 +182,7 @@ static bool create(struct heap *heap, unsigned class)
 }
 
 /* A held magazine's capacity follows its use: it doubles when refills and flushes alternate, or refills keep
- * coming. */
+ * coming. Where the policy's limit has come down, an empty one follows it. */
 static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_event event)
 {
     struct shelf *shelf = &heap->shelf[class];
@@ -183,10 +190,13 @@ static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_ev
     shelf->streak = event == EVENT_REFILL && !alternates ? (uint8_t)(shelf->streak + 1) : 0;
     shelf->last_event = (uint8_t)event;
     shelf->touched = true;
+    size_t most = capacity_most(class);
+    if (event == EVENT_REFILL && shelf->capacity > most)
+        return resize(heap, class, top, most);
     if (!alternates && shelf->streak < STREAK_GROWS)
         return top;
     shelf->streak = 0;
-    size_t capacity = min_size((size_t)shelf->capacity * 2, capacity_most(class));
+    size_t capacity = min_size((size_t)shelf->capacity * 2, most);
     return capacity > shelf->capacity ? resize(heap, class, top, capacity) : top;
 }
 
@@ -220,7 +230,7 @@ void *magazine_pop(struct heap *heap, unsigned class)
     } else {
         owner_add(&heap->counts->refills[class], 1u);
         (void)adapt(heap, class, top, EVENT_REFILL);
-        top = fill(heap, class, divide_up(heap->shelf[class].capacity, 2));
+        top = fill(heap, class, batch_of(heap, class));
     }
     void *block = top > heap->shelf[class].slots ? *top-- : NULL;
     open_magazine(heap, class, top);
@@ -252,7 +262,7 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
     if (top == shelf->slots + shelf->capacity) {
         top = adapt(heap, class, top, EVENT_FLUSH);
         if (top == shelf->slots + shelf->capacity) {
-            size_t oldest = divide_up(shelf->capacity, 2);
+            size_t oldest = batch_of(heap, class);
             heap->freed += oldest * size_classes[class].size;
             owner_add(&heap->counts->flushes[class], 1u);
             owner_add(&heap->counts->of[COUNT_FLUSHED], oldest);

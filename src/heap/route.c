@@ -24,7 +24,7 @@ enum { DEFERRED_MOST = sizeof((struct heap *)0)->deferred / sizeof(void *) };
 /* A program that only frees has heartbeats too; one that requests as much as it frees has those of its requests. */
 static void beat_if_much_was_freed(struct heap *heap)
 {
-    if (UNLIKELY(heap->freed / 2 > policy.heartbeat_bytes) && !interrupt_holds_magazines(heap))
+    if (UNLIKELY(heap->freed / 2 > load_relaxed(&policy.heartbeat_bytes)) && !interrupt_holds_magazines(heap))
         heartbeat(heap);
 }
 

@@ -60,7 +60,7 @@ bool bigcache_put(struct large *block)
 {
     size_t size = block->units << UNIT_SHIFT;
     struct bigcache_shard *shard = &bigcache_shards[shard_of_thread()];
-    if (size > policy.bigcache_bytes)
+    if (size > load_relaxed(&policy.bigcache_bytes))
         return false;
     block->freed_ms = clock_now_ms();
     lock_take(&shard->lock);
@@ -136,7 +136,7 @@ static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms
 struct large *bigcache_evict(uint64_t before_ms)
 {
     struct large *evicted = NULL;
-    if (bigcache_bytes() > policy.bigcache_bytes)
+    if (bigcache_bytes() > load_relaxed(&policy.bigcache_bytes))
         before_ms = NEVER;
     for (struct bigcache_shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
         if (load_relaxed(&oldest->oldest_ms) >= before_ms)

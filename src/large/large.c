@@ -2,6 +2,7 @@
 
 #include "arena/arena.h"
 #include "arena/meta.h"
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/shard.h"
@@ -103,7 +104,8 @@ void large_evict_before(uint64_t before_ms)
 
 void large_evict_old(uint64_t now_ms)
 {
-    large_evict_before(now_ms > policy.bigcache_ms ? now_ms - policy.bigcache_ms : 0);
+    uint64_t kept_ms = load_relaxed(&policy.bigcache_ms[0]);
+    large_evict_before(now_ms > kept_ms ? now_ms - kept_ms : 0);
 }
 
 /* Gives back the oldest kept blocks, of as many units in sum as a request needs that none of them could serve: it takes

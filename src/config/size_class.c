@@ -89,7 +89,7 @@ unsigned size_class_aligned(size_t alignment, size_t size)
 
 bool size_class_may_be_made(size_t size)
 {
-    return size > SIZE_CLASS_FITS && size < SMALL_MAX && size % SIZE_CLASS_STEP == 0
+    return size > SIZE_CLASS_FITS && size < SMALL_MAX && size % SIZE_CLASS_STEP == 0 && size_classes[0].size != 0
            && size_classes[size_class_fixed(size)].size != size;
 }
 

@@ -81,7 +81,7 @@ struct size_class size_class_geometry(size_t size);
  * class's size is served by that class: those made at run time end below. */
 unsigned size_class_aligned(size_t alignment, size_t size);
 
-/* Could there be a class of this size, made at run time? */
+/* Could there be a class of this size, made at run time? None before size_class_init. */
 bool size_class_may_be_made(size_t size);
 
 /* Of ids from SIZE_CLASSES_FIXED up. Defines the class; nobody uses it. */

@@ -113,13 +113,13 @@ static void leave(struct heap *heap)
 /* Whoever wants to know is told of the request that has emptied a magazine. */
 ALWAYS_INLINE void *pop(struct heap *heap, unsigned class, size_t size)
 {
-    void (*refilled)(const struct heap *, unsigned, size_t) = load_relaxed(&heap_events.refilled);
+    void (*refilled)(const struct heap *, size_t, unsigned, size_t) = load_relaxed(&heap_events.refilled);
     if (LIKELY(refilled == NULL))
         return magazine_pop(heap, class);
     uint64_t refills = heap->counts->refills[class];
     void *block = magazine_pop(heap, class);
     if (heap->counts->refills[class] != refills)
-        refilled(heap, class, size);
+        refilled(heap, size, class, magazine_count(heap, class) + (block != NULL));
     return block;
 }
 

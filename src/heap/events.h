@@ -17,8 +17,8 @@ struct heap_events {
      * Inside the door. */
     void *(*sample)(struct heap *heap, size_t size);
 
-    /* A small request found its magazine empty, and it was filled. Inside the door. Set at any time. */
-    void (*refilled)(const struct heap *heap, unsigned class, size_t size);
+    /* A small request found its magazine empty, and it was filled with so many blocks. Inside the door. Set at any time. */
+    void (*refilled)(const struct heap *heap, size_t size, unsigned class, size_t blocks);
 
     /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. */
     bool (*free_other)(void *p);

@@ -120,11 +120,11 @@ uint32_t sites_of_request(const struct site_request *request)
         return SITE_NONE;
     uint64_t shape = shape_of(request);
     uint64_t *place = &shapes[(shape >> 32) % SHAPES];
-    uint64_t known = load_relaxed(place) ^ shape;
+    uint64_t known = load_acquire(place) ^ shape; /* whoever has stored the number has seen the table */
     if (!request->look || (known < SITES && !look_at_stack()))
         return known < SITES ? (uint32_t)known : SITE_NONE;
     uint32_t number = sites_number(word_of_stack(request->from));
-    store_relaxed(place, shape | number);
+    store_release(place, shape | number);
     return number;
 }
 
@@ -192,12 +192,13 @@ static void decide(uint32_t number, struct large_site *site, uint64_t ms)
 
 void sites_epoch(uint64_t ms)
 {
-    if (!large_site_is_learned())
+    struct large_site *sites = load_acquire(&large_sites);
+    if (sites == NULL || !large_site_is_learned())
         return;
     for (uint32_t i = 0; i < load_relaxed(&given_count); i++) {
         uint32_t number = load_relaxed(&given[i]);
         if (number != SITE_NONE)
-            decide(number, &large_sites[number], ms);
+            decide(number, &sites[number], ms);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "api/learner_json.h"
 #include "api/metrics.h"
+#include "api/sites_json.h"
 #include "api/stats.h"
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -229,6 +230,8 @@ void stats_json(struct out *out, size_t decisions)
     faults(out);
     profile(out);
     learner_json(out, decisions, now - age);
+    if (decisions == DECISIONS_KEPT) /* not of a series */
+        sites_json(out);
     out_print(out, "}\n");
 }
 

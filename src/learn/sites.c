@@ -34,6 +34,10 @@ static uint8_t decided[SITES];
 
 static uint32_t looks;
 
+/* The numbers of all sites, in the order in which they were given; 0: a thread is about to write it. */
+static uint16_t given[SITES];
+static uint32_t given_count;
+
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -53,13 +57,14 @@ static struct large_site *table(void)
     return made;
 }
 
-/* Is the place the word's, or can it be made so? */
-static bool is_of(struct large_site *site, uintptr_t word)
+/* Is the number the word's, or can it be made so? */
+static bool is_of(struct large_site *sites, uint32_t number, uintptr_t word)
 {
-    uintptr_t there = load_relaxed(&site->word);
-    if (there == 0 && __atomic_compare_exchange_n(&site->word, &there, word, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        return true;
-    return there == word;
+    uintptr_t there = load_relaxed(&sites[number].word);
+    if (there != 0 || !__atomic_compare_exchange_n(&sites[number].word, &there, word, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return there == word;
+    store_relaxed(&given[add_relaxed(&given_count, 1u)], (uint16_t)number);
+    return true;
 }
 
 uint32_t sites_number(uintptr_t word)
@@ -67,10 +72,12 @@ uint32_t sites_number(uintptr_t word)
     struct large_site *sites = word != 0 ? table() : NULL;
     if (sites == NULL)
         return SITE_NONE;
-    uint32_t number = (uint32_t)(mix(0, word) >> 32);
-    for (int probe = 0; probe < PROBES; probe++, number++)
-        if (number % SITES != SITE_NONE && is_of(&sites[number % SITES], word))
-            return number % SITES;
+    uint32_t hash = (uint32_t)(mix(0, word) >> 32);
+    for (uint32_t probe = 0; probe < PROBES; probe++) {
+        uint32_t number = (hash + probe) % SITES;
+        if (number != SITE_NONE && is_of(sites, number, word))
+            return number;
+    }
     return SITE_NONE;
 }
 
@@ -113,11 +120,11 @@ uint32_t sites_of_request(const struct site_request *request)
         return SITE_NONE;
     uint64_t shape = shape_of(request);
     uint64_t *place = &shapes[(shape >> 32) % SHAPES];
-    uint64_t known = load_relaxed(place) ^ shape;
+    uint64_t known = load_acquire(place) ^ shape; /* whoever has stored the number has seen the table */
     if (!request->look || (known < SITES && !look_at_stack()))
         return known < SITES ? (uint32_t)known : SITE_NONE;
     uint32_t number = sites_number(word_of_stack(request->from));
-    store_relaxed(place, shape | number);
+    store_release(place, shape | number);
     return number;
 }
 
@@ -188,17 +195,21 @@ void sites_epoch(uint64_t ms)
     struct large_site *sites = load_acquire(&large_sites);
     if (sites == NULL || !large_site_is_learned())
         return;
-    for (uint32_t number = 1; number < SITES; number++)
-        if (load_relaxed(&sites[number].requests) != 0)
+    for (uint32_t i = 0; i < load_relaxed(&given_count); i++) {
+        uint32_t number = load_relaxed(&given[i]);
+        if (number != SITE_NONE)
             decide(number, &sites[number], ms);
+    }
 }
 
 void sites_each(void (*each)(uint32_t number, const struct large_site *site, void *data), void *data)
 {
     const struct large_site *sites = load_acquire(&large_sites);
-    for (uint32_t number = 1; sites != NULL && number < SITES; number++)
-        if (load_relaxed(&sites[number].word) != 0)
+    for (uint32_t i = 0; sites != NULL && i < load_relaxed(&given_count); i++) {
+        uint32_t number = load_relaxed(&given[i]);
+        if (number != SITE_NONE)
             each(number, &sites[number], data);
+    }
 }
 
 void sites_preset(uintptr_t word, unsigned patience)

@@ -13,6 +13,7 @@ static void at_heartbeat(struct heap *heap)
 
 void learning_start(void)
 {
+    learn_start();
     heap_events.heartbeat = at_heartbeat;
     heap_events.forked = learn_forked;
     heap_events.site = sites_of_request;

@@ -25,7 +25,7 @@ enum cost_part {
 };
 
 struct epoch {
-    uint64_t end_ms; /* since the learner's start */
+    uint64_t end_ms; /* since the process's start */
     uint64_t ms;
     uint64_t work_ns;  /* the process's own time on processors; 0: not known */
     uint64_t requested; /* bytes */

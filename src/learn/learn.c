@@ -139,7 +139,6 @@ static void begin(uint64_t now_ms)
     self.parts = load_relaxed(&policy.learn_parts);
     self.mode = policy_of_mode();
     store_relaxed(&self.runs, self.learn != LEARN_OFF);
-    self.start_ms = now_ms;
     learner_begin(&self.learner, self.learn == LEARN_OBSERVE, self.parts, os_random());
     self.in_force = *learner_arm(&self.learner);
     self.settles = true;
@@ -178,6 +177,11 @@ static void measure(const struct heap *heap, uint64_t now_ms)
         signals_halve(&self.signals);
     if (ms >= least_ms && bytes >= least_bytes)
         end_epoch(now_ms);
+}
+
+void learn_start(void)
+{
+    self.start_ms = clock_now_ms();
 }
 
 void learn_beat(struct heap *heap)

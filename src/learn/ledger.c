@@ -64,6 +64,7 @@ void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_fo
         return;
     }
     ledger->champion_cost = epoch_cost(epoch);
+    ledger->unsettled += ns;
     ledger->claimed += mode_ns - ns;
     book(ledger, mode_ns - ns);
 }
@@ -71,18 +72,25 @@ void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_fo
 void ledger_crown(struct ledger *ledger, double gain)
 {
     ledger->gain = least(gain, GAIN_MOST);
-    ledger->champion_cost = 0;
+    ledger->unsettled = ledger->claimed = ledger->champion_cost = 0;
 }
 
 /* What was claimed too much is taken back; what was claimed too little was not known, and stays unclaimed. A champion that still gains
  * something has not lost anything: the balance is at its height then, whatever was claimed. */
 void ledger_settle(struct ledger *ledger, double gain)
 {
-    double too_much = gain < ledger->gain && ledger->gain > 0 ? ledger->claimed * (1 - gain / ledger->gain) : 0;
-    ledger->saved -= too_much;
-    ledger->balance -= gain < 0 ? too_much : 0;
-    ledger->claimed = 0;
     ledger->gain = least(gain, GAIN_MOST);
+    double too_much = ledger->claimed - ledger->unsettled * (ledger_mode_by_champion(ledger) - 1);
+    if (too_much > 0) {
+        ledger->saved -= too_much;
+        ledger->balance -= gain < 0 ? too_much : 0;
+    }
+    ledger->unsettled = ledger->claimed = 0;
+}
+
+void ledger_forget_gain(struct ledger *ledger)
+{
+    ledger->unsettled = ledger->claimed = ledger->gain = 0;
 }
 
 void ledger_forget_costs(struct ledger *ledger)
@@ -102,5 +110,6 @@ bool ledger_has_paid(const struct ledger *ledger)
 
 void ledger_clear(struct ledger *ledger)
 {
-    ledger->balance = ledger->claimed = ledger->gain = ledger->champion_cost = 0;
+    ledger_forget_gain(ledger);
+    ledger->balance = ledger->champion_cost = 0;
 }

@@ -12,11 +12,19 @@
 static struct policy_evidence known;
 static bool is_loaded;
 
+static void load(void *path)
+{
+    is_loaded = policy_file_load(path, policy.learn != LEARN_ON, &known);
+}
+
+/* Size classes are opened behind the door, in a heap that has started. */
 void remember_start(void)
 {
     const char *path = path_of(PATH_POLICY);
-    if (path[0] != '\0')
-        is_loaded = policy_file_load(path, policy.learn != LEARN_ON, &known);
+    if (path[0] == '\0')
+        return;
+    (void)door_open();
+    door_visit(load, (void *)(uintptr_t)path);
 }
 
 bool remember_has(struct policy_evidence *evidence)

@@ -6,7 +6,7 @@
 
 struct policy_evidence;
 
-/* Loads it. At the start, when the options are known and before anything learns. */
+/* Loads it. At the start, when all that must be known before the first heap is born is known. */
 void remember_start(void);
 
 /* Was something loaded? With what evidence? */

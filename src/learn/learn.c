@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/heap.h"
+#include "learn/fit.h"
 #include "learn/learner.h"
 #include "learn/signals.h"
 #include "learn/sites.h"
@@ -161,6 +162,7 @@ static void end_epoch(uint64_t now_ms)
     signals_end(&self.signals, now_ms, self.start_ms, &epoch);
     learner_step(&self.learner, &epoch);
     sites_epoch(epoch.end_ms);
+    fit_epoch(epoch.end_ms);
     put_in_force(learner_arm(&self.learner), now_ms);
     show_now();
 }

@@ -139,6 +139,17 @@ class Library(Files):
         self.assertEqual(stats["remembered"]["epochs"], 1000 + learned)
         self.assertEqual(policy_text.read(self.path), saved)  # who only observes saves nothing
 
+    def test_research_writes_decisions(self) -> None:
+        report = self.directory / "report"
+        base = {name: value for name, value in os.environ.items() if not name.startswith("HAKMEM_")}
+        environment = {**base, "LD_PRELOAD": str(LIBRARY), "HAKMEM_MODE": "research", "HAKMEM_REPORT": str(report)}
+        self.path.write_text(FIRST + own("knob bigcache_bytes 0"))
+        environment["HAKMEM_POLICY"] = str(self.path)
+        subprocess.run([PYTHON, "-c", LEARNS], env=environment, timeout=60, check=True)
+        lines = report.read_text().splitlines()
+        self.assertEqual(sum(line.startswith("hakmem: route ") for line in lines), 1000)
+        self.assertTrue([line for line in lines if re.match(r"hakmem: learner: \d+ ms: [a-z]", line)])
+
     def test_a_file_is_made(self) -> None:
         stats, said = self.run_with(LEARNS, HAKMEM_POLICY=str(self.path), HAKMEM_LEARN="on")
         (part,) = policy_text.read(self.path)
@@ -221,6 +232,13 @@ class Text(unittest.TestCase):
             say("knob magazine_bytes[4] 4096"), ["A thread's magazine for blocks of 64 B holds up to 4 KiB."]
         )
         self.assertEqual(say("class 80 evidence 3"), ["Blocks of 80 B have a size class of their own."])
+        self.assertEqual(
+            say("site 0xa keep 0", "site 0xb keep 4", "site 0xc keep 4"),
+            [
+                "Freed large blocks of 1 call site are not kept.",
+                "Freed large blocks of 2 call sites are kept 4 times as long as others.",
+            ],
+        )
         self.assertEqual(policy_words.SIZES[-1], 32768)
         self.assertEqual(len(policy_words.SIZES), 41)
 

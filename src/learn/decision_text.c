@@ -12,7 +12,7 @@ void knob_text(struct out *out, enum knob knob, unsigned index)
         out_print(out, index == SIZE_BINS - 1 ? " of blocks above %zu KiB" : " of blocks up to %zu KiB",
                   (size_t)64 << (index == SIZE_BINS - 1 ? index - 1 : index));
     else if (knob_info[knob].count == SIZE_CLASSES)
-        out_print(out, " of blocks of %u B", size_classes[index].size);
+        out_print(out, " of blocks of %u B", size_class_bytes(index));
 }
 
 static void knob_decision(struct out *out, const struct decision *decision)

@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/heap.h"
+#include "learn/fit.h"
 #include "learn/learner.h"
 #include "learn/signals.h"
+#include "learn/sites.h"
 #include "os/os.h"
 
 /* An epoch's least length, by clock and in heartbeats' bytes. */
@@ -159,6 +161,8 @@ static void end_epoch(uint64_t now_ms)
     struct epoch epoch;
     signals_end(&self.signals, now_ms, self.start_ms, &epoch);
     learner_step(&self.learner, &epoch);
+    sites_epoch(epoch.end_ms);
+    fit_epoch(epoch.end_ms);
     put_in_force(learner_arm(&self.learner), now_ms);
     show_now();
 }
@@ -211,6 +215,8 @@ void learn_forked(void)
     if (load_relaxed(&busy) == 0 && self.runs)
         stop_trial();
     store_relaxed(&self.runs, false);
+    store_relaxed(&shown.sequence, 0u); /* who wrote it may be gone */
+    show(&(struct learn_summary){0});   /* nothing of it is this process's own */
     leave();
 }
 

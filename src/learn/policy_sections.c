@@ -6,8 +6,10 @@
 #include "config/policy.h"
 #include "config/size_class.h"
 #include "config/values.h"
+#include "learn/class_lines.h"
 #include "learn/decision_text.h"
 #include "learn/policy_text.h"
+#include "learn/site_lines.h"
 
 /* "NAME" or "NAME[INDEX]": the indices from *first to *end. */
 static bool find_knob(const struct policy_line *line, struct policy_word word, enum knob *knob, unsigned *first, unsigned *end)
@@ -72,5 +74,7 @@ static void write_knobs(struct out *out)
 
 const struct policy_section policy_sections[] = {
     {"knob", read_knob, write_knobs},
+    {"class", class_lines_read, class_lines_write},
+    {"site", site_lines_read, site_lines_write},
     {NULL, NULL, NULL},
 };

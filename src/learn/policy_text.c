@@ -98,10 +98,11 @@ static bool read_program(struct reader *reader, struct policy_line *line, size_t
 
 static bool read_build_id(struct reader *reader, struct policy_line *line)
 {
+    static const char digits[] = "0123456789abcdef";
     struct policy_word word = policy_next_word(line);
     size_t length = (size_t)(word.end - word.at);
     for (const char *digit = word.at; digit < word.end; digit++)
-        if (memchr("0123456789abcdef", *digit, 16) == NULL)
+        if (memchr(digits, *digit, sizeof digits - 1) == NULL)
             length = 0;
     if (length == 0)
         return policy_line_is_wrong(line, "build-id needs hexadecimal digits");

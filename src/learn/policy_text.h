@@ -8,6 +8,7 @@
  *   seconds 97
  *   saved 43000
  *   knob bigcache_ms[5] 4000             one of knobs.h; without an index all of its values
+ *   site 0x501c8feecb3c66c5 keep 4       a place in the program (site_lines.h)
  *   end
  *
  * "#" begins a comment, but not in a program's path. What is between "seconds" and "end" is of the table of sections. A text is

@@ -98,25 +98,14 @@ bool os_purge(void *at, size_t bytes)
     return !is_error(counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
 }
 
-size_t os_resident(const void *at, size_t bytes)
+bool os_forbid(void *at, size_t bytes)
 {
-    unsigned char in_memory[512]; /* bit 0: the page is */
-    size_t page = os_page_size();
-    size_t resident = 0;
-    for (size_t done = 0; done < bytes;) {
-        size_t here = min_size(bytes - done, sizeof in_memory * page);
-        if (is_error(kernel(SYS_mincore, (long)((const char *)at + done), (long)here, (long)in_memory, 0, 0)))
-            break;
-        for (size_t i = 0; i < here / page; i++)
-            resident += (in_memory[i] & 1) != 0 ? page : 0;
-        done += here;
-    }
-    return resident;
+    return !is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0));
 }
 
 bool os_close(void *at, size_t bytes)
 {
-    if (is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0)))
+    if (!os_forbid(at, bytes))
         return false;
     (void)counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0);
     return true;

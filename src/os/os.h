@@ -41,6 +41,12 @@ size_t os_resident(const void *at, size_t bytes);
  * before. */
 bool os_close(void *at, size_t bytes);
 
+/* Nothing may touch these pages until they are committed again; their content stays. False: they are as before. */
+bool os_forbid(void *at, size_t bytes);
+
+/* Makes usable pages read as zero. Those in memory stay there; the others stay out of it. */
+void os_clear(void *at, size_t bytes);
+
 /* As os_purge for each run of ones in `pieces`, where bit i is the piece of 1 << shift bytes at base + (i << shift). Returns
  * those that were given back. */
 bits128 os_purge_pieces(char *base, bits128 pieces, unsigned shift);

@@ -31,6 +31,7 @@ struct epoch {
     uint64_t requested; /* bytes */
     uint64_t ns[COST_PARTS];
     uint64_t held_ms[COST_PARTS]; /* byte-milliseconds behind the parts that are memory */
+    uint64_t kept_most;           /* bytes of free large blocks, at the highest */
     uint64_t purged;              /* bytes given back to the kernel */
     uint32_t refills[SIZE_CLASSES];
     uint32_t large[SIZE_BINS];    /* requests */
@@ -38,7 +39,7 @@ struct epoch {
     bool changed;                 /* the program became another in the middle */
 };
 
-/* Sums; `to->changed` stays. */
+/* Sums, and the higher of what is highest; `to->changed` stays. */
 void epoch_add(struct epoch *to, const struct epoch *more);
 
 /* Halves what has been added up, so that later epochs count more. */

@@ -135,15 +135,15 @@ static void look_at_magazines(struct view_of_cost *v)
     promise_of_cache(v, KNOB_THREAD_CACHE_BYTES, 0, visits_ns / 2, held_ns);
 }
 
-/* The budget matters while it is used up: more than half of it. */
+/* The budget matters if it is used up at times. */
 static void look_at_bigcache(struct view_of_cost *v)
 {
     double held_ns = (double)v->seen->ns[COST_KEPT];
     uint64_t budget = arm_value(v->arm, KNOB_BIGCACHE_BYTES, 0);
-    bool is_used_up = epoch_held(v->seen, COST_KEPT) >= budget / 2;
+    bool is_used_up = v->seen->kept_most >= budget - budget / 4;
     if (is_used_up)
         promise(v, KNOB_BIGCACHE_BYTES, 0, true, v->misses / 2 - held_ns / 4);
-    if (epoch_held(v->seen, COST_KEPT) >= budget / 4)
+    if (v->seen->kept_most >= budget / 2)
         promise(v, KNOB_BIGCACHE_BYTES, 0, false, held_ns / 2 - v->misses);
     for (unsigned bin = 0; bin < SIZE_BINS && v->large > 0; bin++) {
         double share = v->seen->large[bin] * (double)((uint64_t)1 << bin) / v->large_bytes;

@@ -170,8 +170,9 @@ static void end_epoch(uint64_t now_ms)
 static void measure(const struct heap *heap, uint64_t now_ms)
 {
     uint64_t delay_ms = EPOCH_DELAYS * learner_delay_ms(&self.learner);
-    uint64_t least_ms = delay_ms > EPOCH_MS ? delay_ms : EPOCH_MS;
-    uint64_t least_bytes = EPOCH_BEATS * load_relaxed(&policy.heartbeat_bytes);
+    uint64_t usual_ms = (uint64_t)EPOCH_MS << self.learner.stretch;
+    uint64_t least_ms = delay_ms > usual_ms ? delay_ms : usual_ms;
+    uint64_t least_bytes = (EPOCH_BEATS * load_relaxed(&policy.heartbeat_bytes)) << self.learner.stretch;
     signals_beat(&self.signals, heap, now_ms);
     uint64_t ms = now_ms - self.signals.began_ms;
     uint64_t bytes = self.signals.sum.requested;

@@ -26,6 +26,13 @@ enum { RESTLESS_MOST = 24 };
 /* Epochs of the first rest, and how often it may double. */
 enum { REST_FIRST = 64, REST_DOUBLED_MOST = 14 };
 
+/* A program that changes again within so many epochs does by turns what one epoch should see all of: epochs become twice as long, up to
+ * 2^STRETCH_MOST times. */
+enum { SAME_LEAST = 64, STRETCH_MOST = 5 };
+
+/* One that has been the same for so many may do with shorter ones. */
+enum { SAME_LONG = 1024 };
+
 /* A program whose cost is a lower part of its own time is left alone: there is nothing to win. */
 #define COST_LEAST_PART 0.001
 
@@ -93,9 +100,20 @@ static void learn_again(struct learner *learner)
     go_to(learner, LEARNER_LEARNS);
 }
 
+static void adapt_stretch(struct learner *learner)
+{
+    uint32_t same = learner->epochs - learner->same_since;
+    if (same < SAME_LEAST && learner->stretch < STRETCH_MOST)
+        learner->stretch++;
+    else if (same >= SAME_LONG && learner->stretch > 0)
+        learner->stretch--;
+    learner->same_since = learner->epochs;
+}
+
 static void learn_of_new_phase(struct learner *learner)
 {
     learner->drifts++;
+    adapt_stretch(learner);
     learner->same_since_ms = learner->now_ms;
     ledger_forget_gain(&learner->ledger);
     learner->arms[learner->champion].proven = learner->champion != MODES_ARM ? learner->drifts : 0;

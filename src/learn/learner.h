@@ -63,7 +63,9 @@ struct learner {
     struct drift drift;
     uint32_t canary_after; /* epochs in FROZEN, */
     uint64_t since_ms;     /* since when; */
-    uint64_t same_since_ms; /* the program, as far as is known */
+    uint64_t same_since_ms; /* the program, as far as is known, */
+    uint32_t same_since;   /* and in epochs */
+    unsigned stretch;      /* epochs last 2^stretch times as long as at least: as long as what the program does over and over */
     uint64_t match_ms;     /* and how long the last match was */
     uint64_t match_since_ms;
     uint32_t restless;     /* epochs that led to nothing because the program changed */

@@ -36,7 +36,7 @@ static struct epoch refilling(void)
 /* Faults of large blocks are; `kept` bytes are kept meanwhile. */
 static struct epoch missing(uint64_t kept)
 {
-    struct epoch epoch = {.requested = MIB, .ms = 100};
+    struct epoch epoch = {.requested = MIB, .ms = 100, .kept_most = kept};
     epoch.large[BIN] = 10;
     epoch.ns[COST_FAULTS] = 1000000;
     epoch.held_ms[COST_KEPT] = kept * 100;

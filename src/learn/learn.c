@@ -52,22 +52,18 @@ static void leave(void)
     store_release(&busy, 0u);
 }
 
-/* The sequence is odd while the words are written. */
-enum { WORDS = sizeof(struct learn_summary) / sizeof(uint64_t), LOOKS_MOST = 100 };
+enum { WORDS = LEARN_WORDS, LOOKS_MOST = 100 };
 
-static struct {
-    uint64_t sequence;
-    uint64_t words[WORDS];
-} shown;
+struct learn_shown learn_shown;
 
 static void show(const struct learn_summary *summary)
 {
     uint64_t words[WORDS];
     memcpy(words, summary, sizeof words);
-    store_relaxed(&shown.sequence, shown.sequence + 1);
+    store_relaxed(&learn_shown.sequence, learn_shown.sequence + 1);
     for (unsigned i = 0; i < WORDS; i++)
-        store_release(&shown.words[i], words[i]);
-    store_release(&shown.sequence, shown.sequence + 1);
+        store_release(&learn_shown.words[i], words[i]);
+    store_release(&learn_shown.sequence, learn_shown.sequence + 1);
 }
 
 void learn_summary(struct learn_summary *summary)
@@ -75,10 +71,10 @@ void learn_summary(struct learn_summary *summary)
     uint64_t words[WORDS];
     *summary = (struct learn_summary){0};
     for (int looks = 0; looks < LOOKS_MOST; looks++) {
-        uint64_t before = load_acquire(&shown.sequence);
+        uint64_t before = load_acquire(&learn_shown.sequence);
         for (unsigned i = 0; i < WORDS; i++)
-            words[i] = load_acquire(&shown.words[i]);
-        if (before % 2 == 0 && load_relaxed(&shown.sequence) == before) {
+            words[i] = load_acquire(&learn_shown.words[i]);
+        if (before % 2 == 0 && load_relaxed(&learn_shown.sequence) == before) {
             memcpy(summary, words, sizeof words);
             return;
         }
@@ -215,7 +211,7 @@ void learn_forked(void)
     if (load_relaxed(&busy) == 0 && self.runs)
         stop_trial();
     store_relaxed(&self.runs, false);
-    store_relaxed(&shown.sequence, 0u); /* who wrote it may be gone */
+    store_relaxed(&learn_shown.sequence, 0u); /* who wrote it may be gone */
     show(&(struct learn_summary){0});   /* nothing of it is this process's own */
     leave();
 }

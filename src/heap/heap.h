@@ -61,6 +61,7 @@ struct shelf {
     uint8_t last_event;  /* enum shelf_event: the door's last visit */
     uint8_t streak;      /* refills in a row */
     bool touched;        /* the door was here since the last trim */
+    uint8_t borrows;     /* the magazine may hold blocks of the fixed class (classes.h) */
     struct slab *current;
     struct list partial[SLAB_BUCKETS];
 };

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/probe.h"
 #include "config/policy.h"
+#include "heap/classes.h"
 #include "heap/delay.h"
 #include "heap/interrupt.h"
 #include "heap/mail.h"
@@ -118,7 +119,8 @@ bool magazine_give_back(struct heap *heap, unsigned class, void *p)
     if (UNLIKELY(tag != ((uintptr_t)heap | class))) {
         if (tag < TAG_KINDS)
             report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up: it was free before */
-        return mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
+        if (mail_owner(tag) != heap)
+            return mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
     }
     shelf_put(heap, p);
     return true;
@@ -200,11 +202,25 @@ static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_ev
     return capacity > shelf->capacity ? resize(heap, class, top, capacity) : top;
 }
 
+/* What the fixed class has, before there are more slabs of one made at run time. The magazine is empty. */
+static size_t borrow(struct heap *heap, unsigned class, void **top, size_t want)
+{
+    const struct shelf *shelf = &heap->shelf[class];
+    if (HARDENED || (shelf->borrows == 0 && !classes_borrow(heap, class)))
+        return 0;
+    size_t got = shelf_take_there(heap, size_class_fixed(size_classes[class].size), top, (unsigned)want);
+    if (got == 0)
+        classes_return(heap, class);
+    return got;
+}
+
 /* Fills a held, empty magazine to `want` blocks or what there is; returns its top. */
 static void **fill(struct heap *heap, unsigned class, size_t want)
 {
     void **slots = heap->shelf[class].slots;
-    size_t got = shelf_take(heap, class, slots + want, (unsigned)want);
+    size_t got = class >= SIZE_CLASSES_FIXED ? borrow(heap, class, slots + want, want) : 0;
+    if (got < want)
+        got += shelf_take(heap, class, slots + want - got, (unsigned)(want - got));
     if (got < want)
         memmove(slots + 1, slots + 1 + want - got, got * sizeof(void *));
     if (HARDENED)
@@ -241,8 +257,10 @@ void magazine_flush(struct heap *heap, unsigned class, size_t count)
 {
     if (!is_usable(heap, class))
         return;
-    void **top = hold_magazine(heap, class);
-    open_magazine(heap, class, flush_oldest(heap, class, top, count));
+    void **top = flush_oldest(heap, class, hold_magazine(heap, class), count);
+    if (top == heap->shelf[class].slots && heap->shelf[class].borrows != 0)
+        classes_return(heap, class);
+    open_magazine(heap, class, top);
 }
 
 void magazine_flush_all(struct heap *heap)

@@ -16,8 +16,7 @@
 
 enum {
     VAIN_MOST = 16,      /* epochs in a row in which a class has not been worth it: then it is closed */
-    GROWTH_EPOCHS = 4,   /* what a class has is compared with what it had some such time ago, */
-    GROWTH_SHARE = 16,   /* and grows if it is more by this part */
+    EARLY_BEATS = 16,    /* at which an epoch's end is not waited for */
     MADE = SIZE_CLASSES - SIZE_CLASSES_FIXED,
 };
 
@@ -32,7 +31,6 @@ struct fit_class {
 static struct fit {
     struct fit_sizes sizes;
     struct fit_class now[SIZE_CLASSES];
-    uint64_t before[SIZE_CLASSES];      /* blocks out, as an average over the last epochs */
     uint64_t held;                      /* bytes, by slabs of all classes */
     uint64_t evidence[SIZE_CLASSES];    /* refills, when it was opened */
     uint32_t vain[SIZE_CLASSES];        /* epochs in a row */
@@ -101,10 +99,8 @@ static void add_heap(const struct heap *heap)
 static void look_at_heaps(void)
 {
     fit->held = 0;
-    for (unsigned id = 0; id < SIZE_CLASSES; id++) {
-        fit->before[id] = (fit->before[id] * (GROWTH_EPOCHS - 1) + fit->now[id].out) / GROWTH_EPOCHS;
+    for (unsigned id = 0; id < SIZE_CLASSES; id++)
         fit->now[id] = (struct fit_class){0};
-    }
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         add_heap(heap);
 }
@@ -119,7 +115,6 @@ static struct fit_range range_of(unsigned id, size_t above)
         .size = size,
         .out = class->out,
         .heaps = class->heaps,
-        .grows = class->out > fit->before[id] + fit->before[id] / GROWTH_SHARE,
         .seen = fit->sizes.blocks,
         .refills = fit->sizes.refills[size_class_fixed(size)],
     };
@@ -191,7 +186,6 @@ static unsigned open_class(size_t size)
     unsigned id = classes_open(size);
     if (id < SIZE_CLASSES) {
         fit->evidence[id] = fit->sizes.refills[size_class_fixed(size)];
-        fit->before[id] = 0;
         fit->vain[id] = 0;
         fit->saves[id] = 0;
     }
@@ -263,6 +257,13 @@ void fit_epoch(uint64_t now_ms)
     look_at_heaps();
     look_at_ranges(now_ms);
     end();
+}
+
+void fit_at_heartbeat(uint64_t now_ms)
+{
+    static uint32_t beats;
+    if (load_relaxed(&beats) < EARLY_BEATS && add_relaxed(&beats, 1u) < EARLY_BEATS)
+        fit_epoch(now_ms);
 }
 
 bool fit_preset(size_t size)

@@ -19,6 +19,9 @@ void fit_follow_policy(void);
  * `now_ms`. */
 void fit_epoch(uint64_t now_ms);
 
+/* At each heartbeat: the same at the first of the process, so that what is allocated at its start is served by then. */
+void fit_at_heartbeat(uint64_t now_ms);
+
 /* Opens the class that an earlier run has found worth it. False: there can be none of this size, or the allocator has not started
  * (door_open). */
 bool fit_preset(size_t size);

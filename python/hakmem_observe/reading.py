@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from hakmem_cli.modes import LEARNS, MODES
 from hakmem_observe import layout as lay
 from hakmem_observe import procfs
 from hakmem_observe.errors import AbsentError, TornError
@@ -131,7 +132,12 @@ class Reader:
             locks=_locks(groups["locks"]),
             os=groups["os"],
             profile=groups["profile"],
-            more={"faults": procfs.faults(pid), **({} if heaps.whole else {"incomplete": True})},
+            mode=_named(MODES, groups["learner"].get("mode")),
+            more={
+                "faults": procfs.faults(pid),
+                **_learner(groups["learner"]),
+                **({} if heaps.whole else {"incomplete": True}),
+            },
             about={m.name: m.about for m in metrics if m.about},
         )
 
@@ -181,6 +187,19 @@ def _memory(
     if purged:
         found["purged_bytes"] = sum(purged)
     return sound_memory({**found, **told})
+
+
+def _named(names: tuple[str, ...], number: Number) -> str:
+    """What a later version knows has no name here."""
+    return names[int(number)] if number is not None and number < len(names) else ""
+
+
+def _learner(told: dict[str, Number]) -> dict[str, Any]:
+    """Nothing while it is off."""
+    if not told.get("learns"):
+        return {}
+    rest = {name: value for name, value in told.items() if name not in ("mode", "learns")}
+    return {"learner": {"learns": _named(LEARNS, told["learns"]), **rest}}
 
 
 def _locks(told: dict[str, Number]) -> list[dict[str, Any]]:

@@ -19,7 +19,8 @@
 #include "span/span.h"
 #include "span/superslab.h"
 
-#define KIND_OF(g) ((g) == METRIC_MEMORY || (g) == METRIC_PROFILE ? METRIC_GAUGE : METRIC_COUNTER)
+#define KIND_OF(g)                                                                                                   \
+    ((g) == METRIC_MEMORY || (g) == METRIC_PROFILE || (g) == METRIC_LEARNER ? METRIC_GAUGE : METRIC_COUNTER)
 
 /* Rows of the table: a word; one in each element of an array; in each heap; among each heap's counts. */
 #define WORD(g, n, word, a)                                                                                          \
@@ -113,6 +114,9 @@ const struct metric metrics[] = {
     WORD(METRIC_PROFILE, "dropped", profile_totals.dropped, "samples that could not be kept: the profiler's memory is full"),
     WORD(METRIC_PROFILE, "sites", profile_totals.sites, "different stacks and sizes"),
     WORD(METRIC_PROFILE, "memory_bytes", profile_own_bytes, "the profiler's own tables, less the stacks"),
+
+    WORD(METRIC_LEARNER, "mode", policy_mode, "0 minimal, 1 fast, 2 balanced, 3 learning, 4 research"),
+    WORD(METRIC_LEARNER, "learns", policy.learn, "0 off, 1 observe, 2 on"),
 
     LOCK("span", span_lock, "superslabs and units"),
     LOCK("life", life_lock, "idle heaps"),

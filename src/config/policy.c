@@ -22,90 +22,88 @@ enum { FAIR_PRICE_NS = 1000 * 1000 * 1000 / 4096 };
 /* What no mode changes. */
 #define COMMON .purger = true, .guard_slots = 32, .learn_parts = LEARN_ALL
 
-struct mode {
+static const struct {
     const char *name;
     struct policy policy;
-};
-
-static const struct mode modes[] = {
-    {"balanced", {BALANCED, COMMON}},
-    {"minimal",
-     {.magazine_bytes = EVERY_CLASS(4 * KIB),
-      .batch_eighths = EVERY_CLASS(4),
-      .thread_cache_bytes = 64 * KIB,
-      .kept_most_bytes = TIB,
-      .purge_doublings = 3,
-      .memory_price = FAIR_PRICE_NS * 10,
-      .heartbeat_bytes = 1 * MIB,
-      COMMON}},
-    {"fast",
-     {.magazine_bytes = EVERY_CLASS(256 * KIB),
-      .batch_eighths = EVERY_CLASS(4),
-      .thread_cache_bytes = 16 * MIB,
-      .bigcache_bytes = 512 * MIB,
-      .bigcache_ms = EVERY_BIN(10000),
-      .kept_most_bytes = TIB,
-      .purge_ms = 10000,
-      .purge_doublings = 3,
-      .memory_price = FAIR_PRICE_NS / 10,
-      .heartbeat_bytes = 16 * MIB,
-      COMMON}},
-    {"learning", {BALANCED, COMMON, .learn = LEARN_ON}},
-    {"research", {BALANCED, COMMON, .learn = LEARN_ON, .trace = TRACE_ROUTE, .traced = TRACE_ROUTES_USUAL}},
+} modes[MODES] = {
+    [MODE_MINIMAL] = {"minimal",
+                      {.magazine_bytes = EVERY_CLASS(4 * KIB),
+                       .batch_eighths = EVERY_CLASS(4),
+                       .thread_cache_bytes = 64 * KIB,
+                       .kept_most_bytes = TIB,
+                       .purge_doublings = 3,
+                       .memory_price = FAIR_PRICE_NS * 10,
+                       .heartbeat_bytes = 1 * MIB,
+                       COMMON}},
+    [MODE_FAST] = {"fast",
+                   {.magazine_bytes = EVERY_CLASS(256 * KIB),
+                    .batch_eighths = EVERY_CLASS(4),
+                    .thread_cache_bytes = 16 * MIB,
+                    .bigcache_bytes = 512 * MIB,
+                    .bigcache_ms = EVERY_BIN(10000),
+                    .kept_most_bytes = TIB,
+                    .purge_ms = 10000,
+                    .purge_doublings = 3,
+                    .memory_price = FAIR_PRICE_NS / 10,
+                    .heartbeat_bytes = 16 * MIB,
+                    COMMON}},
+    [MODE_BALANCED] = {"balanced", {BALANCED, COMMON}},
+    [MODE_LEARNING] = {"learning", {BALANCED, COMMON, .learn = LEARN_ON}},
+    [MODE_RESEARCH] = {"research",
+                       {BALANCED, COMMON, .learn = LEARN_ON, .trace = TRACE_ROUTE, .traced = TRACE_ROUTES_USUAL}},
 };
 
 struct policy policy = {BALANCED, COMMON};
+uint32_t policy_mode = MODE_BALANCED;
 
-static const struct mode *mode = &modes[0];
-
-static const struct mode *mode_named(const char *name)
+/* MODES: there is none. */
+static uint32_t mode_named(const char *name)
 {
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
-        if (strcmp(modes[i].name, name) == 0)
-            return &modes[i];
-    return NULL;
+    uint32_t found = 0;
+    while (found < MODES && strcmp(modes[found].name, name) != 0)
+        found++;
+    return found;
 }
 
 /* Two threads may do this at once: whoever ends last has begun with the last mode. */
 static void set_values(void)
 {
-    const struct mode *wanted;
+    uint32_t wanted;
     do {
-        wanted = __atomic_load_n(&mode, __ATOMIC_SEQ_CST);
+        wanted = __atomic_load_n(&policy_mode, __ATOMIC_SEQ_CST);
+        const struct policy *of = &modes[wanted].policy;
         for (enum knob knob = 0; knob < KNOBS; knob++)
             for (unsigned i = 0; i < knob_info[knob].count; i++)
-                knob_set(knob, i, *knob_in(&wanted->policy, knob, i));
-        store_relaxed(&policy.memory_price, wanted->policy.memory_price);
+                knob_set(knob, i, *knob_in(of, knob, i));
+        store_relaxed(&policy.memory_price, of->memory_price);
+        /* Guarded samples are taken at heartbeats: they must not become rarer than asked for. */
+        size_t sampled = policy.guard_bytes > 0 ? policy.guard_bytes : SIZE_MAX;
+        store_relaxed(&policy.heartbeat_bytes, min_size(of->heartbeat_bytes, sampled));
         if (!policy.learn_is_pinned)
-            store_relaxed(&policy.learn, wanted->policy.learn);
-    } while (wanted != __atomic_load_n(&mode, __ATOMIC_SEQ_CST));
+            store_relaxed(&policy.learn, of->learn);
+    } while (wanted != __atomic_load_n(&policy_mode, __ATOMIC_SEQ_CST));
 }
 
 bool policy_set_mode(const char *name)
 {
-    const struct mode *wanted = mode_named(name);
-    if (wanted == NULL)
+    uint32_t wanted = mode_named(name);
+    if (wanted == MODES)
         return false;
-    mode = wanted;
-    set_values();
-    policy.heartbeat_bytes = wanted->policy.heartbeat_bytes;
-    policy.guard_bytes = wanted->policy.guard_bytes;
-    policy.guard_slots = wanted->policy.guard_slots;
-    policy.trace = wanted->policy.trace;
-    policy.traced = wanted->policy.traced;
-    return true;
+    const struct policy *of = &modes[wanted].policy;
+    policy.guard_bytes = of->guard_bytes;
+    policy.guard_slots = of->guard_slots;
+    policy.trace = of->trace;
+    policy.traced = of->traced;
+    return policy_switch_mode(name);
 }
 
 bool policy_switch_mode(const char *name)
 {
-    const struct mode *wanted = mode_named(name);
-    if (wanted == NULL)
+    uint32_t wanted = mode_named(name);
+    if (wanted == MODES)
         return false;
-    __atomic_store_n(&mode, wanted, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&policy_mode, wanted, __ATOMIC_SEQ_CST);
     set_values();
-    /* Guarded samples are taken at heartbeats: they must not become rarer than asked for. */
-    size_t sampled = policy.guard_bytes > 0 ? policy.guard_bytes : SIZE_MAX;
-    store_relaxed(&policy.heartbeat_bytes, min_size(wanted->policy.heartbeat_bytes, sampled));
     return true;
 }
 
@@ -154,10 +152,10 @@ bool policy_set_learn(const char *value)
 
 const struct policy *policy_of_mode(void)
 {
-    return &load_relaxed(&mode)->policy;
+    return &modes[load_relaxed(&policy_mode)].policy;
 }
 
 const char *policy_mode_name(void)
 {
-    return load_relaxed(&mode)->name;
+    return modes[load_relaxed(&policy_mode)].name;
 }

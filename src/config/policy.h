@@ -47,6 +47,9 @@ enum trace {
 
 enum { TRACE_ROUTES_USUAL = 1000 };
 
+/* Which table of values is in force. Tools outside know this order. */
+enum mode { MODE_MINIMAL, MODE_FAST, MODE_BALANCED, MODE_LEARNING, MODE_RESEARCH, MODES };
+
 /* What the learner does (learn/). */
 enum learn {
     LEARN_OFF,
@@ -111,7 +114,8 @@ bool policy_switch_mode(const char *name);
 /* What the learner does, from "off", "observe" or "on", the last two perhaps followed by a colon and its parts. False: no such. */
 bool policy_set_learn(const char *value);
 
-/* The values of the mode in force, and its name. */
+/* The mode in force, the values that it says, and its name. */
+extern HIDDEN uint32_t policy_mode; /* enum mode */
 const struct policy *policy_of_mode(void);
 const char *policy_mode_name(void);
 

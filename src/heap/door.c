@@ -30,8 +30,12 @@
 #include "heap/stock.h"
 #include "heap/view.h"
 #include "large/large.h"
+#include "large/site.h"
 #include "span/limit.h"
 #include "span/span.h"
+
+/* In a function that was called, or jumped to, by one that the program has called. */
+#define RETURN_ADDRESS ((uintptr_t)__builtin_return_address(0))
 
 /* The calling thread's heap, its door entered; NULL if it has none to use now. */
 static struct heap *enter_own(void)
@@ -236,6 +240,75 @@ static COLD void *small_without_heap(size_t size)
     return block;
 }
 
+static void *large(struct heap *heap, size_t size, size_t align, uint32_t site, bool *zero)
+{
+    void *block = large_alloc_at(size, align, site, zero);
+    if (block == NULL && limit_is_short_of(size)) {
+        (void)relief_give_back(heap);
+        block = large_alloc_at(size, align, site, zero);
+    }
+    if (heap != NULL && block != NULL) {
+        charge(heap, size);
+        tally(heap, COUNT_LARGE);
+        owner_add(&heap->counts->large[size_bin(size)], 1u);
+        relief_note(heap);
+    }
+    return block;
+}
+
+/* Is it to be found out which site a request is of? If the program has named it; else of some requests, or, where a site's blocks
+ * are kept in a way of their own, of all. */
+ALWAYS_INLINE bool asks_site(const struct heap *heap, uintptr_t word)
+{
+    if (LIKELY(word == 0 && load_relaxed(&policy.learn) == LEARN_OFF) || heap == NULL)
+        return false;
+    return word != 0 || site_is_turn(heap->counts->of[COUNT_LARGE]) || load_relaxed(&large_sites_special) != 0;
+}
+
+static COLD uint32_t ask_site(const struct heap *heap, uintptr_t word, size_t size, struct os_frame from, uintptr_t caller)
+{
+    struct site_request request = {word, size, site_is_turn(heap->counts->of[COUNT_LARGE]), caller, &from};
+    return heap_events.site != NULL ? heap_events.site(&request) : SITE_NONE;
+}
+
+/* `word`: the site, as the program has named it, or 0. `caller`: to where the library's function returns. */
+static ENTRANCE NOINLINE void *malloc_large(size_t size, size_t align, bool *zero, uintptr_t word, uintptr_t caller)
+{
+    const struct keeper *keeper = keeper_now();
+    if (UNLIKELY(keeper != NULL)) {
+        *zero = false;
+        return door_malloc_kept(size, align, FAMILY_MALLOC);
+    }
+    void *block = NULL;
+    struct heap *heap = enter_own();
+    uint32_t site = SITE_NONE;
+    if (UNLIKELY(asks_site(heap, word)))
+        site = ask_site(heap, word, size, os_frame_here(), caller);
+    if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
+        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
+            block = large(heap, size, align, site, zero);
+    if (heap != NULL) {
+        if (UNLIKELY(heap->view.budget < 0) && block != NULL)
+            sample_large(heap, block, size, os_frame_here());
+        tell_listener(heap, "malloc", block, size);
+        leave(heap);
+    }
+    if (block == NULL)
+        errno = ENOMEM;
+    return block;
+}
+
+ENTRANCE void *door_malloc_large(size_t size, size_t align, bool *zero)
+{
+    return malloc_large(size, align, zero, 0, RETURN_ADDRESS);
+}
+
+ENTRANCE void *door_malloc_at(size_t size, uintptr_t site)
+{
+    bool zero;
+    return malloc_large(size, 1, &zero, site, RETURN_ADDRESS);
+}
+
 ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 {
     bool zero;
@@ -243,7 +316,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
     if (UNLIKELY(keeper != NULL))
         return from_keeper(keeper, &(struct request){size, 1, family}, os_frame_here());
     if (UNLIKELY(size > SMALL_MAX))
-        return door_malloc_large(size, 1, &zero);
+        return malloc_large(size, 1, &zero, 0, RETURN_ADDRESS);
     bool unborn = view_is(VIEW_UNBORN);
     struct heap *heap = enter_own();
     if (UNLIKELY(heap == NULL))
@@ -273,44 +346,6 @@ ENTRANCE NOINLINE void *door_new(size_t size)
 ENTRANCE NOINLINE void *door_new_array(size_t size)
 {
     return malloc_as(size, FAMILY_NEW_ARRAY);
-}
-
-static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
-{
-    void *block = large_alloc(size, align, zero);
-    if (block == NULL && limit_is_short_of(size)) {
-        (void)relief_give_back(heap);
-        block = large_alloc(size, align, zero);
-    }
-    if (heap != NULL && block != NULL) {
-        charge(heap, size);
-        tally(heap, COUNT_LARGE);
-        relief_note(heap);
-    }
-    return block;
-}
-
-ENTRANCE void *door_malloc_large(size_t size, size_t align, bool *zero)
-{
-    const struct keeper *keeper = keeper_now();
-    if (UNLIKELY(keeper != NULL)) {
-        *zero = false;
-        return door_malloc_kept(size, align, FAMILY_MALLOC);
-    }
-    void *block = NULL;
-    struct heap *heap = enter_own();
-    if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
-        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
-            block = large(heap, size, align, zero);
-    if (heap != NULL) {
-        if (UNLIKELY(heap->view.budget < 0) && block != NULL)
-            sample_large(heap, block, size, os_frame_here());
-        tell_listener(heap, "malloc", block, size);
-        leave(heap);
-    }
-    if (block == NULL)
-        errno = ENOMEM;
-    return block;
 }
 
 /* What a block grows by was requested. */

@@ -18,7 +18,6 @@
 enum {
     CAPACITY_FIRST_MOST = 16,
     CAPACITY_LEAST = 2,
-    CAPACITY_MOST = 512,
     STREAK_GROWS = 4, /* this many refills in a row widen the magazine too */
 };
 
@@ -58,7 +57,7 @@ static size_t slots_bytes(size_t capacity)
 
 static size_t capacity_most(unsigned class)
 {
-    return clamp_size(load_relaxed(&policy.magazine_bytes[class]) / size_class_bytes(class), CAPACITY_LEAST, CAPACITY_MOST);
+    return clamp_size(load_relaxed(&policy.magazine_bytes[class]) / size_class_bytes(class), CAPACITY_LEAST, MAGAZINE_SLOTS_MOST);
 }
 
 /* Of a fresh magazine. */

@@ -49,12 +49,13 @@ static void purge_at_record(struct heap *heap)
         (void)shelf_purge_all(heap);
 }
 
-static void give_units(struct heap *heap, void *base, unsigned class, uint32_t fence)
+/* Bit u of `clean`: unit u reads as zero. */
+static void give_units(struct heap *heap, void *base, unsigned class, uint32_t fence, uint32_t clean)
 {
     if (HARDENED)
         fence_give(heap, base, class, fence);
     else
-        stock_give(heap, base, size_classes[class].units);
+        stock_give(heap, base, size_classes[class].units, clean);
 }
 
 static void count_out(struct shelf *shelf, int blocks)
@@ -74,7 +75,7 @@ static struct slab *make_counted(struct heap *heap, unsigned class)
         return NULL;
     struct slab *slab = slab_make(class, base);
     if (slab == NULL) {
-        give_units(heap, base, class, fence);
+        give_units(heap, base, class, fence, 0);
         return NULL;
     }
     slab->fence = (uint16_t)fence;
@@ -104,7 +105,7 @@ static void release(struct heap *heap, struct slab *slab)
     unsigned class = slab->class;
     forget_holes(heap, slab);
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
-    give_units(heap, slab->base, class, slab->fence);
+    give_units(heap, slab->base, class, slab->fence, slab_clean_units(slab));
     slab_discard(slab);
     classes_uncount_slab(heap, class);
 }

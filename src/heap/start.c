@@ -28,6 +28,7 @@ static void thread_exit(void *value)
     heap->interrupt.depth = 0; /* a handler that ends its thread does not return */
     entry_enter(heap, view_load());
     life_retire(heap);
+    purger_consider(heap); /* its memory is others' now, who may never have a heartbeat again */
 }
 
 static bool start(void)

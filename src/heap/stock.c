@@ -79,7 +79,17 @@ void *stock_take(struct heap *heap, unsigned units)
     return at;
 }
 
-void stock_give(struct heap *heap, void *at, unsigned units)
+/* Those that are alike together. */
+static void give(char *at, unsigned units, uint32_t clean)
+{
+    for (unsigned first = 0, end; first < units; first = end) {
+        uint32_t is_clean = clean >> first & 1;
+        for (end = first + 1; end < units && (clean >> end & 1) == is_clean; end++) {}
+        span_give(at + first * UNIT_SIZE, end - first, is_clean == 0);
+    }
+}
+
+void stock_give(struct heap *heap, void *at, unsigned units, uint32_t clean)
 {
     store_relaxed(&heap->units, heap->units - units);
     for (int i = 0; i < STOCK_GROUPS; i++) {
@@ -97,7 +107,7 @@ void stock_give(struct heap *heap, void *at, unsigned units)
         }
         return;
     }
-    span_give(at, units, true);
+    give(at, units, clean);
 }
 
 void stock_trim(struct heap *heap)

@@ -4,12 +4,17 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/fail.h"
 #include "base/zero.h"
 #include "config/size_class.h"
 #include "os/os.h"
 
 /* Each costs the process two of the 65,530 mappings that it may have. */
 enum { FENCES_MOST = 8192 };
+
+/* To close a freed block and open it again takes longer than to clear and verify one below this, in a program of several
+ * threads, all of which the kernel must interrupt. */
+#define CLOSED_LEAST (128 * KIB)
 
 static size_t fences;
 
@@ -23,30 +28,90 @@ static size_t end_of_page(size_t bytes)
     return align_up(max_size(bytes, 1), os_page_size());
 }
 
-static bool close_behind(const struct large *block)
+/* False: there are enough. */
+static bool count_fence(void)
 {
-    size_t used = end_of_page(block->bytes);
-    if (add_relaxed(&fences, (size_t)1) < FENCES_MOST && os_close(block->base + used, memory_bytes(block) - used))
+    if (add_relaxed(&fences, (size_t)1) < FENCES_MOST)
         return true;
     sub_relaxed(&fences, (size_t)1);
     return false;
 }
 
+static bool is_fenced(const struct large *block)
+{
+    return block->reach != 0 && block->reach < memory_bytes(block);
+}
+
+static void set_reach(struct large *block, size_t reach)
+{
+    bool was_fenced = is_fenced(block);
+    block->reach = reach;
+    if (was_fenced && !is_fenced(block))
+        sub_relaxed(&fences, (size_t)1);
+}
+
+/* All of it is usable. */
+static size_t close_behind(const struct large *block)
+{
+    size_t end = end_of_page(block->bytes);
+    size_t all = memory_bytes(block);
+    if (!count_fence())
+        return all;
+    if (os_close(block->base + end, all - end))
+        return end;
+    sub_relaxed(&fences, (size_t)1);
+    return all;
+}
+
 void fenced_begin(struct large *block, bool zero)
 {
+    block->reach = close_behind(block);
     if (!zero)
-        memset(block->base, 0, end_of_page(block->bytes));
-    block->fenced = close_behind(block);
+        memset(block->base, 0, block->reach);
+}
+
+/* It was closed. */
+static bool open_again(struct large *block)
+{
+    bool fenced = count_fence();
+    size_t reach = fenced ? end_of_page(block->bytes) : memory_bytes(block);
+    if (os_commit(block->base, reach)) {
+        block->reach = reach;
+        return true;
+    }
+    if (fenced)
+        sub_relaxed(&fences, (size_t)1);
+    return false;
+}
+
+static void verify_rest(const struct large *block)
+{
+    if (!is_zero(block->base, block->reach))
+        fail("write after free of %p (large, thread %d)", (void *)block->base, os_thread_id());
+}
+
+bool fenced_lend(struct large *block)
+{
+    if (block->reach == 0)
+        return open_again(block);
+    verify_rest(block);
+    size_t end = end_of_page(block->bytes);
+    if (end <= block->reach)
+        return true;
+    if (!os_commit(block->base + block->reach, end - block->reach))
+        return false;
+    block->reach = end;
+    return true;
 }
 
 bool fenced_is_overrun(const struct large *block)
 {
-    return !is_zero(block->base + block->bytes, end_of_page(block->bytes) - block->bytes);
+    return !is_zero(block->base + block->bytes, block->reach - block->bytes);
 }
 
 bool fenced_resize(struct large *block, size_t bytes)
 {
-    if (end_of_page(bytes) != end_of_page(block->bytes))
+    if (bytes > block->reach || end_of_page(bytes) < block->reach - block->reach / 4)
         return false;
     if (bytes < block->bytes)
         memset(block->base + bytes, 0, block->bytes - bytes);
@@ -54,15 +119,25 @@ bool fenced_resize(struct large *block, size_t bytes)
     return true;
 }
 
-void fenced_close(struct large *block)
+/* Nothing may touch it, and it reads as zero. False: it is as it was. */
+static bool close_kept(struct large *block)
 {
-    block->closed = os_close(block->base, memory_bytes(block));
+    return block->reach >= CLOSED_LEAST && os_forbid(block->base, memory_bytes(block));
+}
+
+void fenced_close(struct large *block, bool kept)
+{
+    if (kept)
+        os_clear(block->base, end_of_page(block->bytes));
+    if (kept ? close_kept(block) : os_close(block->base, memory_bytes(block)))
+        set_reach(block, 0);
 }
 
 bool fenced_end(struct large *block, bool *zero)
 {
-    *zero = block->closed;
-    if (block->fenced)
-        sub_relaxed(&fences, (size_t)1);
-    return !(block->fenced || block->closed) || os_commit(block->base, memory_bytes(block));
+    size_t all = memory_bytes(block);
+    size_t reach = block->reach;
+    *zero = os_purge(block->base, all);
+    set_reach(block, 0);
+    return reach == all || os_commit(block->base, all);
 }

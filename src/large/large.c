@@ -1,5 +1,7 @@
 #include "large/large.h"
 
+#include <string.h>
+
 #include "arena/arena.h"
 #include "arena/meta.h"
 #include "base/atomic.h"
@@ -9,6 +11,7 @@
 #include "config/policy.h"
 #include "large/bigcache.h"
 #include "large/fenced.h"
+#include "large/site.h"
 #include "os/os.h"
 #include "span/limit.h"
 #include "span/span.h"
@@ -19,6 +22,9 @@
 
 /* Below this a copy is as fast as three system calls. */
 #define MOVE_LEAST (256 * KIB)
+
+/* Below this, to write all of it costs less than the question what of it is in memory (a microsecond), however little that is. */
+#define LOOK_LEAST (256 * KIB)
 
 /* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
 #define HUGE_LEAST (16 * MIB)
@@ -42,8 +48,8 @@ static void count_live(size_t blocks, size_t bytes)
 /* A hardened block has a page behind it. */
 static size_t units_for(size_t size)
 {
-    size_t fence = HARDENED ? os_page_size() : 0;
-    return align_up(divide_up(max_size(size, 1) + fence, UNIT_SIZE), units_per_page());
+    size_t page = os_page_size();
+    return align_up(max_size(size, 1) + (HARDENED ? page : 0), max_size(UNIT_SIZE, page)) >> UNIT_SHIFT;
 }
 
 /* What the user of a block for `size` bytes may use. */
@@ -52,9 +58,8 @@ static size_t usable(const struct large *block, size_t size)
     return HARDENED ? size : min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
 }
 
-static void go_live(struct large *block, size_t size)
+static void go_live(struct large *block)
 {
-    block->bytes = usable(block, size);
     arena_assign(block->base, 1, TAG_LARGE, block);
     count_live(1, block->bytes);
 }
@@ -66,13 +71,14 @@ static void allow_huge_pages(char *at, size_t units, size_t least)
         os_allow_huge_pages(at, bytes);
 }
 
-/* Gives a run back. A moved one first gets ordinary pages, so that its mapping merges with its neighbours. */
-static void give_units(char *at, size_t units, bool moved)
+/* Gives a run back; `zero` if it reads as zero. A moved one first gets ordinary pages, so that its mapping merges with its
+ * neighbours. */
+static void give_units(char *at, size_t units, bool moved, bool zero)
 {
-    bool clean = moved && os_renew(at, units << UNIT_SHIFT);
-    if (clean)
+    bool renewed = moved && os_renew(at, units << UNIT_SHIFT);
+    if (renewed)
         allow_huge_pages(at, units, SIZE_MAX);
-    span_give(at, units, !clean);
+    span_give(at, units, !renewed && !zero);
 }
 
 static void give_fenced(struct large *block)
@@ -90,7 +96,7 @@ static void release(struct large *block)
     if (HARDENED)
         give_fenced(block);
     else
-        give_units(block->base, block->units, block->moved);
+        give_units(block->base, block->units, block->moved, block->zero);
     if (block->moved)
         sub_relaxed(&moved_blocks, (size_t)1);
     meta_free(block, sizeof *block);
@@ -104,8 +110,13 @@ void large_evict_before(uint64_t before_ms)
 
 void large_evict_old(uint64_t now_ms)
 {
-    uint64_t kept_ms = load_relaxed(&policy.bigcache_ms[0]);
-    large_evict_before(now_ms > kept_ms ? now_ms - kept_ms : 0);
+    struct list old = {0};
+    bigcache_evict_old(now_ms, &old);
+    while (old.first != NULL) {
+        struct large *block = LIST_ENTRY(old.first, struct large, age);
+        list_remove(&old, &block->age);
+        release(block);
+    }
 }
 
 /* Gives back the oldest kept blocks, of as many units in sum as a request needs that none of them could serve: it takes
@@ -159,26 +170,59 @@ static struct large *make(size_t units, size_t align, bool *zero)
     return block;
 }
 
-void *large_alloc(size_t size, size_t align, bool *zero)
+/* One that the BigCache keeps. */
+static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
 {
-    size_t units = units_for(size);
-    struct large *block = NULL;
-    *zero = false;
-    if (!HARDENED && align <= UNIT_SIZE)
-        block = bigcache_get(units);
-    if (block == NULL) {
-        if (!HARDENED)
-            make_room(units);
-        block = make(units, max_size(align >> UNIT_SHIFT, 1), zero);
-    }
+    struct large *block = bigcache_get(units, site);
     if (block == NULL)
         return NULL;
-    go_live(block, size);
+    if (UNLIKELY(block->kept_for != SITE_NONE))
+        site_forget(block);
+    block->bytes = usable(block, size);
+    if (HARDENED && !fenced_lend(block)) {
+        release(block);
+        return NULL;
+    }
+    *zero = HARDENED;
+    return block;
+}
+
+static NOINLINE struct large *make_for(size_t units, size_t size, size_t align, bool *zero)
+{
+    if (!HARDENED) /* whose freed blocks rest */
+        make_room(units);
+    struct large *block = make(units, max_size(align >> UNIT_SHIFT, 1), zero);
+    if (block == NULL)
+        return NULL;
+    block->bytes = usable(block, size);
     if (HARDENED) {
         fenced_begin(block, *zero);
         *zero = true;
     }
+    return block;
+}
+
+void *large_alloc_at(size_t size, size_t align, uint32_t site, bool *zero)
+{
+    size_t units = units_for(size);
+    *zero = false;
+    struct large *block = align <= UNIT_SIZE ? lend(units, size, site, zero) : NULL;
+    if (block == NULL)
+        block = make_for(units, size, align, zero);
+    if (block == NULL)
+        return NULL;
+    if (UNLIKELY(site != SITE_NONE))
+        site_note_request(block, site, size);
+    go_live(block);
     return block->base;
+}
+
+void large_clear(void *p, size_t bytes)
+{
+    if (bytes < LOOK_LEAST)
+        memset(p, 0, bytes);
+    else
+        os_clear(p, align_up(bytes, os_page_size()));
 }
 
 struct large *large_find(const void *p)
@@ -187,6 +231,15 @@ struct large *large_find(const void *p)
         return NULL;
     struct large *block = arena_span(p);
     return block->base == p ? block : NULL;
+}
+
+/* A block that is not to be kept. A larger one than policy would ever keep leaves its pages to the system. */
+static void let_go(struct large *block)
+{
+    size_t bytes = block->units << UNIT_SHIFT;
+    if (!HARDENED && !block->moved && bytes > load_relaxed(&policy.kept_most_bytes))
+        block->zero = os_purge(block->base, bytes);
+    release(block);
 }
 
 enum large_verdict large_free(void *p, struct large_freed *freed)
@@ -203,12 +256,15 @@ enum large_verdict large_free(void *p, struct large_freed *freed)
     block->sample = NULL;
     if (HARDENED && fenced_is_overrun(block))
         return LARGE_OVERRUN;
+    if (UNLIKELY(block->site != SITE_NONE))
+        site_note_free(block);
+    bool kept = bigcache_wants(block);
     if (HARDENED)
-        fenced_close(block);
+        fenced_close(block, kept);
     count_live((size_t)-1, -block->bytes);
-    if (!bigcache_put(block))
-        release(block);
-    else
+    if (!kept)
+        let_go(block);
+    else if (bigcache_put(block))
         large_evict_before(0);
     return LARGE_FINE;
 }
@@ -292,7 +348,7 @@ static bool extend(struct large *block, size_t units)
 static void shrink(struct large *block, size_t units)
 {
     char *tail = block->base + (units << UNIT_SHIFT);
-    give_units(tail, block->units - units, block->moved);
+    give_units(tail, block->units - units, block->moved, false);
     block->units = units;
 }
 

@@ -35,7 +35,7 @@ void decision_note(const struct decision *decision)
     store_release(&slot->sequence, 2 * n + 2);
 }
 
-static bool copy(struct decision *to, uint64_t n)
+bool decision_get(uint64_t n, struct decision *to)
 {
     uint64_t words[WORDS];
     const struct slot *slot = &slots[n % DECISIONS_KEPT];
@@ -49,12 +49,17 @@ static bool copy(struct decision *to, uint64_t n)
     return true;
 }
 
+uint64_t decisions_noted(void)
+{
+    return load_relaxed(&noted);
+}
+
 size_t decisions_copy(struct decision *to, size_t most)
 {
     uint64_t end = load_relaxed(&noted);
     size_t count = 0;
     most = min_size(most, DECISIONS_KEPT);
     for (uint64_t n = end > most ? end - most : 0; n < end; n++)
-        count += copy(&to[count], n) ? 1 : 0;
+        count += decision_get(n, &to[count]) ? 1 : 0;
     return count;
 }

@@ -36,6 +36,10 @@ struct decision {
 
 void decision_note(const struct decision *decision);
 
+/* How many there were ever, and that of a number from 0 up. False: it is not kept any more. */
+uint64_t decisions_noted(void);
+bool decision_get(uint64_t number, struct decision *to);
+
 /* The latest, at most `most` of them, oldest first. Returns how many. */
 size_t decisions_copy(struct decision *to, size_t most);
 

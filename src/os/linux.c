@@ -98,25 +98,14 @@ bool os_purge(void *at, size_t bytes)
     return !is_error(counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
 }
 
-size_t os_resident(const void *at, size_t bytes)
+bool os_forbid(void *at, size_t bytes)
 {
-    unsigned char in_memory[512]; /* bit 0: the page is */
-    size_t page = os_page_size();
-    size_t resident = 0;
-    for (size_t done = 0; done < bytes;) {
-        size_t here = min_size(bytes - done, sizeof in_memory * page);
-        if (is_error(kernel(SYS_mincore, (long)((const char *)at + done), (long)here, (long)in_memory, 0, 0)))
-            break;
-        for (size_t i = 0; i < here / page; i++)
-            resident += (in_memory[i] & 1) != 0 ? page : 0;
-        done += here;
-    }
-    return resident;
+    return !is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0));
 }
 
 bool os_close(void *at, size_t bytes)
 {
-    if (is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0)))
+    if (!os_forbid(at, bytes))
         return false;
     (void)counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0);
     return true;
@@ -236,6 +225,18 @@ FRAGILE uintptr_t os_interrupted_at(const void *context)
 #elif defined(__aarch64__)
     return (uintptr_t)interrupted->uc_mcontext.pc;
 #endif
+}
+
+static uint64_t ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
+struct os_usage os_usage(void)
+{
+    struct rusage used = {0};
+    (void)kernel(SYS_getrusage, RUSAGE_SELF, (long)&used, 0, 0, 0);
+    return (struct os_usage){ns_of(&used.ru_utime) + ns_of(&used.ru_stime), (uint64_t)used.ru_minflt};
 }
 
 int os_thread_id(void)

@@ -41,6 +41,12 @@ size_t os_resident(const void *at, size_t bytes);
  * before. */
 bool os_close(void *at, size_t bytes);
 
+/* Nothing may touch these pages until they are committed again; their content stays. False: they are as before. */
+bool os_forbid(void *at, size_t bytes);
+
+/* Makes usable pages read as zero. Those in memory stay there; the others stay out of it. */
+void os_clear(void *at, size_t bytes);
+
 /* As os_purge for each run of ones in `pieces`, where bit i is the piece of 1 << shift bytes at base + (i << shift). Returns
  * those that were given back. */
 bits128 os_purge_pieces(char *base, bits128 pieces, unsigned shift);
@@ -95,6 +101,14 @@ size_t os_memory_limit(void);
 
 /* Where a signal handler's thread was interrupted; `context` is the handler's third argument. */
 uintptr_t os_interrupted_at(const void *context);
+
+/* What the process has used, as the kernel counts it. */
+struct os_usage {
+    uint64_t work_ns; /* on processors, all threads */
+    uint64_t faults;  /* pages that were touched first */
+};
+
+struct os_usage os_usage(void);
 
 /* The kernel's number of the calling thread. */
 int os_thread_id(void);

@@ -38,6 +38,17 @@ size_t slab_purge_holes(struct slab *slab)
     return (size_t)count_ones64(purged) << page_shift;
 }
 
+uint32_t slab_clean_units(const struct slab *slab)
+{
+    unsigned step = (unsigned)units_per_page();
+    unsigned pages = (unsigned)(step * UNIT_SIZE / os_page_size());
+    uint32_t clean = 0;
+    for (unsigned unit = 0, page = 0; page < 32 && slab->purged >> page != 0; unit += step, page += pages)
+        if ((slab->purged >> page & mask32(pages)) == mask32(pages))
+            clean |= mask32(step) << unit;
+    return clean;
+}
+
 size_t slab_purged_bytes(const struct slab *slab)
 {
     return slab->purged == 0 ? 0 : count_ones64(slab->purged) * os_page_size();

@@ -77,6 +77,9 @@ size_t slab_purge_holes(struct slab *slab);
 /* Bytes of pages that were given back, and of which none was taken again. */
 size_t slab_purged_bytes(const struct slab *slab);
 
+/* Bit u: of unit u all pages were given back, and none was taken again. */
+uint32_t slab_clean_units(const struct slab *slab);
+
 /* Undoes a slab_put of p, and nothing else happened to the slab since. */
 void slab_unput(struct slab *slab, const void *p);
 

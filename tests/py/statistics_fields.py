@@ -18,6 +18,7 @@ _GROUPS = {
     "METRIC_OS": "os",
     "METRIC_PROFILE": "profile",
     "METRIC_LOCKS": "locks",
+    "METRIC_LEARNER": "learner",
 }
 _ROW = re.compile(r"^    (\w+)\((.*)\),$")
 _TEXT = r'"((?:[^"\\]|\\.)*)"'

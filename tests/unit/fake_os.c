@@ -135,6 +135,7 @@ void *__real_os_reserve(void *hint, size_t bytes);
 bool __real_os_commit(void *at, size_t bytes);
 bool __real_os_purge(void *at, size_t bytes);
 bool __real_os_close(void *at, size_t bytes);
+bool __real_os_forbid(void *at, size_t bytes);
 bool __real_os_renew(void *at, size_t bytes);
 bool __real_os_refill_hole(void *at, size_t bytes);
 bool __real_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
@@ -154,6 +155,7 @@ void *__wrap_os_reserve(void *hint, size_t bytes);
 bool __wrap_os_commit(void *at, size_t bytes);
 bool __wrap_os_purge(void *at, size_t bytes);
 bool __wrap_os_close(void *at, size_t bytes);
+bool __wrap_os_forbid(void *at, size_t bytes);
 bool __wrap_os_renew(void *at, size_t bytes);
 bool __wrap_os_refill_hole(void *at, size_t bytes);
 bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
@@ -236,6 +238,12 @@ bool __wrap_os_close(void *at, size_t bytes)
 {
     check_pages(at, bytes);
     return !refuses(FAKE_CLOSE) && __real_os_close(at, bytes);
+}
+
+bool __wrap_os_forbid(void *at, size_t bytes)
+{
+    check_pages(at, bytes);
+    return !refuses(FAKE_CLOSE) && __real_os_forbid(at, bytes);
 }
 
 bool __wrap_os_renew(void *at, size_t bytes)

@@ -180,12 +180,27 @@ static void holes_move_with_their_slab(void)
     check_live(SIZE, COUNT);
 }
 
+/* Of each slab's four blocks one had pages when it was given up. */
+static void what_was_a_hole_leaves_clean(void)
+{
+    struct heap *heap = heap_with_holes();
+    hak_malloc_trim(0);
+    CHECK(shelf_purge_all(heap) == 0 && heap->hole_bytes >= COUNT / OF_SLAB * 64 * KIB);
+    for (unsigned i = 0; i < COUNT; i++)
+        if (blocks[i] != NULL)
+            drop(i);
+    magazine_flush_all(heap);
+    shelf_release_empty(heap);
+    CHECK(span_dirty_bytes() >= COUNT / OF_SLAB * SIZE && span_dirty_bytes() <= COUNT / OF_SLAB * 2 * SIZE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(holes_are_given_back),   UNIT_TEST(cached_blocks_keep_their_pages),
         UNIT_TEST(looks_go_by_age),        UNIT_TEST(a_larger_heap_gives_holes_back_first),
         UNIT_TEST(a_refusal_is_no_loss),   UNIT_TEST(holes_move_with_their_slab),
+        UNIT_TEST(what_was_a_hole_leaves_clean),
     };
     return cmocka_run_group_tests_name("holes", tests, NULL, NULL);
 }

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -96,6 +98,31 @@ static void refused_purge_keeps_content(void)
     if (!os_purge(at, 2 * page))
         check_bytes(at, 2 * page, 3);
     CHECK(errno == 44);
+}
+
+static void forbidden_pages_keep_content(void)
+{
+    char *at = committed(2);
+    memset(at, 1, 2 * page);
+    CHECK(os_forbid(at, page));
+    struct child untouchable = child_run(touch, (uintptr_t)at);
+    CHECK(WIFSIGNALED(untouchable.status) && WTERMSIG(untouchable.status) == SIGSEGV);
+    CHECK(os_commit(at, page));
+    check_bytes(at, 2 * page, 1);
+    os_release(at, 2 * page);
+}
+
+static void cleared_pages_read_as_zero(void)
+{
+    enum { MANY = 1300 };
+    char *at = committed(MANY);
+    for (size_t i = 0; i < MANY; i += 1 + i % 7)
+        memset(at + i * page, 1, page);
+    size_t resident = os_resident(at, MANY * page);
+    os_clear(at, MANY * page);
+    CHECK(os_resident(at, MANY * page) <= resident);
+    check_bytes(at, MANY * page, 0);
+    os_release(at, MANY * page);
 }
 
 static void renewed_pages_are_fresh(void)
@@ -257,6 +284,8 @@ int main(void)
         UNIT_TEST(reserves_where_told),
         UNIT_TEST(purged_pages_read_as_zero),
         UNIT_TEST(refused_purge_keeps_content),
+        UNIT_TEST(forbidden_pages_keep_content),
+        UNIT_TEST(cleared_pages_read_as_zero),
         UNIT_TEST(renewed_pages_are_fresh),
         UNIT_TEST(holes_are_filled_only_if_empty),
         UNIT_TEST(moved_pages_keep_content),

@@ -124,6 +124,7 @@ static void threads_may_switch_at_once(void)
             CHECK(pthread_create(&threads[i], NULL, switch_often, (void *)(uintptr_t)names[i]) == 0);
         for (int i = 0; i < 3; i++)
             CHECK(pthread_join(threads[i], NULL) == 0);
+        CHECK(policy.heartbeat_bytes == policy_of_mode()->heartbeat_bytes && policy.memory_price == policy_of_mode()->memory_price);
         for (enum knob knob = 0; knob < KNOBS; knob++)
             for (unsigned i = 0; i < knob_info[knob].count; i++)
                 CHECK(knob_get(knob, i) == knob_of_mode(knob, i));

@@ -154,6 +154,29 @@ static void much_starts_the_purger(void)
     CHECK(os_service_runs());
 }
 
+static void free_all_blocks(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < COUNT; i++)
+        if (i % OF_SLAB == 0)
+            hak_free(blocks[i]);
+}
+
+/* Nobody else may ever have a heartbeat. */
+static void a_thread_that_ends_starts_the_purger(void)
+{
+    struct worker worker;
+    struct heap *ended;
+    heap_own();
+    policy.heartbeat_bytes = 1 << 30;
+    worker_start(&worker);
+    worker_run(&worker, make_blocks, &ended);
+    worker_run(&worker, free_all_blocks, NULL);
+    CHECK(!os_service_runs());
+    worker_stop(&worker);
+    CHECK(os_service_runs());
+}
+
 /* It gives all back, and ends. */
 static void the_purger_ends_when_there_is_nothing_left(void)
 {
@@ -173,7 +196,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(sleepers_give_back_their_holes),       UNIT_TEST(those_awake_are_left_alone),
         UNIT_TEST(ended_threads_give_back_theirs),       UNIT_TEST(without_a_barrier_free_units_go_back),
-        UNIT_TEST(much_starts_the_purger),               UNIT_TEST(the_purger_ends_when_there_is_nothing_left),
+        UNIT_TEST(much_starts_the_purger),               UNIT_TEST(a_thread_that_ends_starts_the_purger),
+        UNIT_TEST(the_purger_ends_when_there_is_nothing_left),
     };
     return cmocka_run_group_tests_name("purger", tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static void follows_a_model(void)
         }
         if (run->at != NULL) {
             mark_taken(run, false);
-            stock_give(heap, run->at, run->units);
+            stock_give(heap, run->at, run->units, 0);
             run->at = NULL;
         } else {
             run->units = (unsigned)(1 + random_below(&seed, random_below(&seed, 2) == 0 ? 8 : 2));
@@ -51,7 +51,7 @@ static void follows_a_model(void)
     }
     for (int i = 0; i < RUNS; i++)
         if (runs[i].at != NULL)
-            stock_give(heap, runs[i].at, runs[i].units);
+            stock_give(heap, runs[i].at, runs[i].units, 0);
     stock_trim(heap);
     CHECK(span_used_bytes() == before);
 }
@@ -71,7 +71,7 @@ static void small_heaps_hold_nothing_in_stock(void)
         CHECK(span_used_bytes() == before + (i + 1) * UNIT_SIZE);
     }
     for (size_t i = 0; i < 100; i++)
-        stock_give(heap, at[i], 1);
+        stock_give(heap, at[i], 1, 0);
     CHECK(heap->units == 0 && span_used_bytes() == before);
 }
 
@@ -86,6 +86,23 @@ static void neighbours_serve_small_slabs(void)
     CHECK((uintptr_t)first % (8 * UNIT_SIZE) == 0);
 }
 
+static void clean_units_are_given_as_such(void)
+{
+    struct heap *heap = heap_own();
+    struct span_stats before;
+    struct span_stats after;
+    hak_malloc_trim(0);
+    heap->units = 0;
+    unsigned half = (unsigned)units_per_page();
+    void *at = stock_take(heap, 2 * half);
+    span_stats(&before);
+    stock_give(heap, at, 2 * half, mask32(half) << half);
+    span_stats(&after);
+    CHECK(after.dirty_bytes == before.dirty_bytes + half * UNIT_SIZE);
+    CHECK(after.used_bytes + 2 * half * UNIT_SIZE == before.used_bytes);
+    hak_malloc_trim(0);
+}
+
 /* Units that lie just before a group in stock are not that group's. */
 static void group_knows_its_own(void)
 {
@@ -98,7 +115,7 @@ static void group_knows_its_own(void)
         for (int i = 0; i < 64; i++)
             runs[i] = (struct run){stock_take(heap, units), units};
         for (int i = 0; i < 64; i++)
-            stock_give(heap, runs[i].at, units);
+            stock_give(heap, runs[i].at, units, 0);
         stock_trim(heap);
         CHECK(span_used_bytes() == before);
     }
@@ -110,6 +127,7 @@ int main(void)
         UNIT_TEST(follows_a_model),
         UNIT_TEST(small_heaps_hold_nothing_in_stock),
         UNIT_TEST(neighbours_serve_small_slabs),
+        UNIT_TEST(clean_units_are_given_as_such),
         UNIT_TEST(group_knows_its_own),
     };
     return cmocka_run_group_tests_name("stock", tests, NULL, NULL);

@@ -1,0 +1,5 @@
+"""The names of src/config/policy.h, in its order."""
+
+MODES = ("minimal", "fast", "balanced", "learning", "research")
+LEARNS = ("off", "observe", "on")
+LEARNING_MODES = ("learning", "research")

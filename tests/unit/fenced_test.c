@@ -1,0 +1,176 @@
+/* large/fenced.h: large blocks of the hardened library rest after they were freed, and are lent again as if they were new. */
+#include "unit.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/bits.h"
+#include "base/zero.h"
+#include "child.h"
+#include "config/size_class.h"
+#include "fake_os.h"
+#include "hakmem.h"
+#include "os/os.h"
+#include "scale.h"
+
+/* Closed while it rests; and not. */
+#define CLOSED ((size_t)300000)
+#define OPEN ((size_t)60000)
+
+enum { REST_LEAST = 8, REST_MOST = 24, HELD = 64 };
+
+/* The compiler, which knows what is misuse, is not told what this is. */
+static char *get(size_t size)
+{
+    char *volatile block = hak_malloc(size);
+    CHECK(block != NULL && is_zero(block, size));
+    return block;
+}
+
+/* Frees a block and has others of `size` come and go until it is lent again. Returns how many did. */
+static int rest(char *block, size_t size)
+{
+    hak_free(block);
+    for (int others = 0; others < 10 * REST_MOST; others++) {
+        char *other = get(size);
+        if (other == block)
+            return others;
+        memset(other, 1, size);
+        hak_free(other);
+    }
+    return -1;
+}
+
+static void freed_blocks_rest(void)
+{
+    const size_t blocks[] = {OPEN, CLOSED};
+    for (unsigned i = 0; i < 2; i++) {
+        char *block = get(blocks[i]);
+        memset(block, 1, blocks[i]);
+        int others = rest(block, blocks[i]);
+        CHECK(others >= REST_LEAST && others <= 2 * REST_MOST);
+        CHECK(hak_malloc_usable_size(block) == blocks[i]);
+        hak_free(block);
+    }
+}
+
+/* A huge sparse block does not come into memory because it is freed. */
+static void clears_what_was_touched(void)
+{
+    char *block = hak_malloc(8 * CLOSED);
+    CHECK(block != NULL);
+    size_t page = os_page_size();
+    block[3 * page] = 1;
+    hak_free(block);
+    CHECK(os_resident(block, align_down(8 * CLOSED, page)) <= page);
+}
+
+static void sizes_mix(void)
+{
+    struct {
+        char *at;
+        size_t size;
+    } held[HELD] = {{NULL, 0}};
+    uint64_t state = 1;
+    for (unsigned i = 0; i < scaled_work(20000); i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        unsigned which = (state >> 33) % HELD;
+        if (held[which].at != NULL)
+            CHECK(held[which].at[held[which].size - 1] == (char)which);
+        if ((state >> 60) == 0 && held[which].at != NULL) {
+            size_t size = held[which].size - (state >> 40) % 20000 + 10000;
+            held[which].at = hak_realloc(held[which].at, size);
+            CHECK(held[which].at != NULL && hak_malloc_usable_size(held[which].at) == size);
+            held[which].size = size;
+        } else {
+            hak_free(held[which].at);
+            held[which].size = 33000 + (state >> 40) % ((state >> 39 & 1) != 0 ? 30000 : 250000);
+            held[which].at = get(held[which].size);
+        }
+        memset(held[which].at, (int)which, held[which].size);
+    }
+    for (unsigned which = 0; which < HELD; which++)
+        hak_free(held[which].at);
+}
+
+/* Whatever the kernel refuses: less is closed, and what was freed reads as zero when it is lent. */
+static void lives_with_refusals(void)
+{
+    for (uint64_t seed = 1; seed < 2 + scaled_work(10); seed++) {
+        static char *held[HELD];
+        fake_os_refuse_some(FAKE_COMMIT | FAKE_CLOSE | FAKE_PURGE, 2, seed);
+        for (unsigned i = 0; i < 500; i++) {
+            size_t size = 33000 + i * 7919 % 200000;
+            char **block = &held[i * i % HELD];
+            hak_free(*block);
+            *block = hak_malloc(size);
+            CHECK(*block == NULL || is_zero(*block, size));
+            if (*block != NULL)
+                memset(*block, 1, size);
+        }
+        fake_os_obey();
+        for (unsigned i = 0; i < HELD; i++)
+            hak_free(held[i]);
+        memset(held, 0, sizeof held);
+    }
+}
+
+/* ---- Misuse. */
+
+static bool dies_of(int number, void (*action)(uintptr_t value), uintptr_t value, const char *text)
+{
+    struct child child = child_run(action, value);
+    return WIFSIGNALED(child.status) && WTERMSIG(child.status) == number && strstr(child.output, text) != NULL;
+}
+
+static void write_after_free(uintptr_t size)
+{
+    char *block = get(size);
+    hak_free(block);
+    ((volatile char *)block)[size / 2] = 1;
+    (void)rest(get(size), size);
+    for (int i = 0; i < 2 * REST_MOST; i++)
+        hak_free(get(size));
+}
+
+static void write_where_closing_is_refused(uintptr_t size)
+{
+    fake_os_refuse(FAKE_CLOSE, 1, FAKE_EVERY);
+    write_after_free(size);
+}
+
+/* Its closed page is where a larger block's was. */
+static void write_behind_smaller(uintptr_t size)
+{
+    char *block = get(OPEN);
+    if (rest(block, size) < 0)
+        return;
+    ((volatile char *)block)[OPEN - 1] = 1;
+    hak_free(block);
+}
+
+static void write_to_fence(uintptr_t size)
+{
+    volatile char *block = get(size);
+    for (size_t i = 0; i < size + UNIT_SIZE; i++)
+        block[i] = 1;
+}
+
+static void finds_misuse(void)
+{
+    CHECK(dies_of(SIGABRT, write_after_free, OPEN, "write after free"));
+    CHECK(dies_of(SIGSEGV, write_after_free, CLOSED, ""));
+    CHECK(dies_of(SIGABRT, write_where_closing_is_refused, CLOSED, "write after free"));
+    CHECK(dies_of(SIGABRT, write_behind_smaller, OPEN - 8000, "overflow"));
+    CHECK(dies_of(SIGSEGV, write_to_fence, OPEN, ""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(freed_blocks_rest), UNIT_TEST(clears_what_was_touched), UNIT_TEST(sizes_mix),
+        UNIT_TEST(lives_with_refusals), UNIT_TEST(finds_misuse),
+    };
+    return cmocka_run_group_tests_name("fenced", tests, NULL, NULL);
+}

@@ -16,7 +16,8 @@
 
 enum {
     VAIN_MOST = 16,      /* epochs in a row in which a class has not been worth it: then it is closed */
-    EARLY_BEATS = 16,    /* at which an epoch's end is not waited for */
+    EARLY_BEATS = 16,    /* at which it is looked at once; */
+    EPOCH_MS = 200,      /* later, so often */
     MADE = SIZE_CLASSES - SIZE_CLASSES_FIXED,
 };
 
@@ -70,7 +71,10 @@ static void note_refill(const struct heap *heap, size_t size, unsigned class, si
 {
     (void)heap;
     (void)class;
-    fit_sizes_note(size, blocks);
+    if (LIKELY(is_wanted()))
+        fit_sizes_note(size, blocks);
+    else
+        fit_follow_policy();
 }
 
 void fit_follow_policy(void)
@@ -262,8 +266,13 @@ void fit_epoch(uint64_t now_ms)
 void fit_at_heartbeat(uint64_t now_ms)
 {
     static uint32_t beats;
-    if (load_relaxed(&beats) < EARLY_BEATS && add_relaxed(&beats, 1u) < EARLY_BEATS)
-        fit_epoch(now_ms);
+    static uint64_t last_ms;
+    uint64_t last = load_relaxed(&last_ms);
+    bool early = load_relaxed(&beats) < EARLY_BEATS && add_relaxed(&beats, 1u) < EARLY_BEATS;
+    if (!early && now_ms - last < EPOCH_MS)
+        return;
+    store_relaxed(&last_ms, now_ms);
+    fit_epoch(now_ms);
 }
 
 bool fit_preset(size_t size)

@@ -158,7 +158,6 @@ static void end_epoch(uint64_t now_ms)
     signals_end(&self.signals, now_ms, self.start_ms, &epoch);
     learner_step(&self.learner, &epoch);
     sites_epoch(epoch.end_ms);
-    fit_epoch(epoch.end_ms);
     put_in_force(learner_arm(&self.learner), now_ms);
     show_now();
 }
@@ -181,6 +180,7 @@ static void measure(const struct heap *heap, uint64_t now_ms)
 void learn_start(void)
 {
     self.start_ms = clock_now_ms();
+    fit_follow_policy();
 }
 
 void learn_beat(struct heap *heap)
@@ -188,6 +188,7 @@ void learn_beat(struct heap *heap)
     if ((load_relaxed(&policy.learn) == LEARN_OFF && !load_relaxed(&self.runs)) || !try_enter())
         return;
     uint64_t now_ms = clock_now_ms();
+    fit_at_heartbeat(now_ms - self.start_ms);
     if (!is_as_begun())
         begin(now_ms);
     if (self.runs && self.settles)

@@ -226,9 +226,11 @@ static void *large(struct heap *heap, size_t size, size_t align, uint32_t site, 
  * are kept in a way of their own, of all. */
 ALWAYS_INLINE bool asks_site(const struct heap *heap, uintptr_t word)
 {
-    if (LIKELY(word == 0 && load_relaxed(&policy.learn) == LEARN_OFF) || heap == NULL)
+    if (heap == NULL)
         return false;
-    return word != 0 || site_is_turn(heap->counts->of[COUNT_LARGE]) || load_relaxed(&large_sites_special) != 0;
+    if (UNLIKELY(word != 0 || load_relaxed(&large_sites_special) != 0))
+        return true;
+    return UNLIKELY(load_relaxed(&policy.learn) != LEARN_OFF) && site_is_turn(heap->counts->of[COUNT_LARGE]);
 }
 
 static COLD uint32_t ask_site(const struct heap *heap, uintptr_t word, size_t size, struct os_frame from, uintptr_t caller)

@@ -249,12 +249,13 @@ static ENTRANCE NOINLINE void *malloc_large(size_t size, size_t align, bool *zer
     }
     void *block = NULL;
     struct heap *heap = enter_own();
-    uint32_t site = SITE_NONE;
-    if (UNLIKELY(asks_site(heap, word)))
-        site = ask_site(heap, word, size, os_frame_here(), caller);
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
-        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
+        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
+            uint32_t site = SITE_NONE;
+            if (UNLIKELY(asks_site(heap, word)))
+                site = ask_site(heap, word, size, os_frame_here(), caller);
             block = large(heap, size, align, site, zero);
+        }
     if (heap != NULL) {
         if (UNLIKELY(heap->view.budget < 0) && block != NULL)
             sample_large(heap, block, size, os_frame_here());

@@ -234,7 +234,7 @@ struct large *large_find(const void *p)
 }
 
 /* A block that is not to be kept. A larger one than policy would ever keep leaves its pages to the system. */
-static void let_go(struct large *block)
+static COLD void let_go(struct large *block)
 {
     size_t bytes = block->units << UNIT_SHIFT;
     if (!HARDENED && !block->moved && bytes > load_relaxed(&policy.kept_most_bytes))

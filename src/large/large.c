@@ -23,7 +23,7 @@
 /* Below this a copy is as fast as three system calls. */
 #define MOVE_LEAST (256 * KIB)
 
-/* Below this, to write all of it costs less than the question what of it is in memory (a microsecond), however little that is. */
+/* Below this it is not worth a system call to know what of a block is in memory. */
 #define LOOK_LEAST (256 * KIB)
 
 /* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */

@@ -149,9 +149,13 @@ def sentences(part: Part) -> list[str]:
         sizes = ", ".join(f"{size} B" for size in classes)
         own = "a size class of their own" if len(classes) == 1 else "size classes of their own"
         found.append(f"Blocks of {sizes} have {own}.")
-    sites = sum(line.kind == "site" for line in part.lines)
-    if sites:
-        found.append(f"How {sites} call {'site uses' if sites == 1 else 'sites use'} memory is known.")
+    times: dict[str, int] = {}
+    for line in part.lines:
+        if line.kind == "site":
+            times[line.rest.removeprefix("keep ")] = times.get(line.rest.removeprefix("keep "), 0) + 1
+    for keep, sites in sorted(times.items()):
+        of = f"Freed large blocks of {sites} call {'site' if sites == 1 else 'sites'}"
+        found.append(f"{of} are kept {keep} times as long as others." if keep != "0" else f"{of} are not kept.")
     return found or ["Nothing was found that is better than the mode's own values."]
 
 

@@ -6,6 +6,8 @@
 #include "config/policy.h"
 #include "learn/decision_text.h"
 #include "learn/decisions.h"
+#include "learn/learn.h"
+#include "learn/learner.h"
 #include "learn/policy_text.h"
 
 static const char *row_of_knob(struct out *out, enum knob knob, unsigned index, const char *before)
@@ -56,6 +58,23 @@ static void decisions(struct out *out, size_t most, uint64_t start_ms)
     out_print(out, "]");
 }
 
+static void learner(struct out *out)
+{
+    static const char *const learns[] = {[LEARN_OFF] = "off", [LEARN_OBSERVE] = "observe", [LEARN_ON] = "on"};
+    static const char *const states[LEARNER_STATES] = {
+        [LEARNER_LEARNS] = "learns", [LEARNER_FROZEN] = "frozen", [LEARNER_CANARY] = "canary", [LEARNER_RESTS] = "rests"};
+    struct learn_summary now;
+    learn_summary(&now);
+    out_print(out, ",\"learner\":{\"learns\":\"%s\",\"state\":\"%s\"", learns[load_relaxed(&policy.learn)],
+              states[now.state % LEARNER_STATES]);
+    out_print(out, ",\"epochs\":%lu,\"learn_ms\":%lu,\"mode_cost\":%lu,\"cost\":%lu,\"saved_ppm\":%ld", now.epochs, now.learn_ms,
+              now.mode_cost, now.cost, now.saved_ppm);
+    out_print(out, ",\"arms\":%lu,\"best_rating\":%ld,\"best_deviation\":%lu,\"changes\":%lu,\"matches\":%lu", now.arms,
+              now.best_rating, now.best_deviation, now.changes, now.matches);
+    out_print(out, ",\"drifts\":%lu,\"canaries\":%lu,\"rollbacks\":%lu,\"kills\":%lu}", now.drifts, now.canaries, now.rollbacks,
+              now.kills);
+}
+
 static void remembered(struct out *out)
 {
     struct policy_evidence known;
@@ -69,6 +88,8 @@ void learner_json(struct out *out, size_t most, uint64_t start_ms)
     out_print(out, ",\"mode\":\"%s\"", policy_mode_name());
     knobs(out);
     remembered(out);
-    if (load_relaxed(&policy.learn) != LEARN_OFF || decisions_noted() > 0)
-        decisions(out, most, start_ms);
+    if (load_relaxed(&policy.learn) == LEARN_OFF && decisions_noted() == 0)
+        return;
+    learner(out);
+    decisions(out, most, start_ms);
 }

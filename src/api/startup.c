@@ -33,7 +33,6 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     (void)count;
     (void)arguments;
     options_load(environ != NULL ? environ : environment);
-    remember_start();
     watch_start();
     learning_start();
     if (policy.trace == TRACE_ROUTE)
@@ -46,4 +45,5 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
         guard_start();
     if (policy.profile_bytes > 0)
         start_profile();
+    remember_start();
 }

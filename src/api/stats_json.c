@@ -65,8 +65,8 @@ static void memory(struct out *out)
     uint64_t cached = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         struct class_use use = use_of_class(class);
-        live += use.live * size_classes[class].size;
-        cached += use.cached * size_classes[class].size;
+        live += use.live * size_class_bytes(class);
+        cached += use.cached * size_class_bytes(class);
     }
     uint64_t slabs = sum_of("slab_bytes");
     uint64_t used = live + cached + sum_of("hole_bytes");
@@ -94,7 +94,7 @@ static void counters(struct out *out)
 static void row_of_class(struct out *out, unsigned class, const char *before)
 {
     struct class_use use = use_of_class(class);
-    out_print(out, "%s{\"class\":%u,\"size\":%u", before, class, size_classes[class].size);
+    out_print(out, "%s{\"class\":%u,\"size\":%u", before, class, size_class_bytes(class));
     number(out, "live_blocks", use.live);
     number(out, "cached_blocks", use.cached);
     number(out, "slab_free_blocks", use.in_slabs);
@@ -137,8 +137,8 @@ static void row_of_heap(struct out *out, const struct heap *heap, const char *be
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {
         struct class_use use = {0};
         class_use_add(&use, heap, i);
-        live += use.live * size_classes[i].size;
-        cached += use.cached * size_classes[i].size;
+        live += use.live * size_class_bytes(i);
+        cached += use.cached * size_class_bytes(i);
     }
     bool has_thread = load_relaxed(&heap->tls) != NULL;
     out_print(out, "%s{\"heap\":%u,\"thread\":%d", before, heap->number, has_thread ? load_relaxed(&heap->thread) : 0);

@@ -114,13 +114,45 @@ static void leave(struct heap *heap)
         serve_tools();
 }
 
+/* Whoever wants to know is told of the request that has emptied a magazine. */
+ALWAYS_INLINE void *pop(struct heap *heap, unsigned class, size_t size)
+{
+    void (*refilled)(const struct heap *, size_t, unsigned, size_t) = load_relaxed(&heap_events.refilled);
+    if (LIKELY(refilled == NULL))
+        return magazine_pop(heap, class);
+    uint64_t refills = heap->counts->refills[class];
+    void *block = magazine_pop(heap, class);
+    if (heap->counts->refills[class] != refills)
+        refilled(heap, size, class, magazine_count(heap, class) + (block != NULL));
+    return block;
+}
+
+/* A class made at run time may have become another since the table was read (classes.h): its blocks may be too small, or it may
+ * be no more. */
+static COLD void *small_again(struct heap *heap, unsigned class, void *block, size_t size)
+{
+    for (bool relieved = false;;) {
+        if (block != NULL) {
+            if (size <= size_classes[class].size)
+                return block;
+            magazine_push(heap, class, block);
+        } else if (size_class_of(size) == class) {
+            if (relieved)
+                return NULL;
+            (void)relief_give_back(heap);
+            relieved = true;
+        }
+        class = size_class_of(size);
+        block = pop(heap, class, size);
+    }
+}
+
 static void *small(struct heap *heap, size_t size)
 {
-    void *block = magazine_pop(heap, size_class_of(size));
-    if (UNLIKELY(block == NULL)) {
-        (void)relief_give_back(heap);
-        block = magazine_pop(heap, size_class_of(size));
-    }
+    unsigned class = size_class_of(size);
+    void *block = pop(heap, class, size);
+    if (UNLIKELY(block == NULL || size > size_classes[class].size))
+        return small_again(heap, class, block, size);
     return block;
 }
 
@@ -130,7 +162,7 @@ static void *profiled(size_t size, const struct os_frame *from)
     const struct profiler *profiler = profiler_now();
     if (profiler == NULL || size == SEAL_BYTES)
         return NULL;
-    return profiler->take(size_class_of(size), size - SEAL_BYTES, from);
+    return profiler->take(size_class_fixed(size), size - SEAL_BYTES, from);
 }
 
 /* The budget is spent: the request may be a sample, of the profiler's or else of those that are guarded. */
@@ -160,10 +192,10 @@ static void *from_orphan(size_t size)
     /* Before the start the table says class 0 for everything. */
     if (load_acquire(&arena.base) == NULL)
         return NULL;
-    void *block = orphan_malloc(size_class_of(size));
+    void *block = orphan_malloc(size);
     if (block == NULL && !fork_holds_any_lock()) {
         (void)relief_give_back(NULL);
-        block = orphan_malloc(size_class_of(size));
+        block = orphan_malloc(size);
     }
     return block;
 }

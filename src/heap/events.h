@@ -31,6 +31,9 @@ struct heap_events {
     /* The number of the site of a request for a large block (large/site.h). Inside the door. */
     uint32_t (*site)(const struct site_request *request);
 
+    /* A small request found its magazine empty, and it was filled with so many blocks. Inside the door. Set at any time. */
+    void (*refilled)(const struct heap *heap, size_t size, unsigned class, size_t blocks);
+
     /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. */
     bool (*free_other)(void *p);
     bool (*size_of_other)(const void *p, size_t *size);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/budget.h"
+#include "heap/classes.h"
 #include "heap/events.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
@@ -55,6 +56,7 @@ void heartbeat(struct heap *heap)
     if (mail_waits(heap))
         mail_collect(heap, true);
     look_at_next_magazine(heap);
+    classes_leave_closed(heap);
     life_clean_one();
     sleeper_look(heap);
     give_back_old(heap);

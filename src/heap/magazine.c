@@ -56,7 +56,14 @@ static size_t slots_bytes(size_t capacity)
 
 static size_t capacity_most(unsigned class)
 {
-    return clamp_size(load_relaxed(&policy.magazine_bytes[class]) / size_classes[class].size, CAPACITY_LEAST, MAGAZINE_SLOTS_MOST);
+    return clamp_size(load_relaxed(&policy.magazine_bytes[class]) / size_class_bytes(class), CAPACITY_LEAST, MAGAZINE_SLOTS_MOST);
+}
+
+/* Of a fresh magazine. */
+static size_t capacity_first(unsigned class)
+{
+    size_t capacity = clamp_size(FIRST_BYTES / size_class_bytes(class), CAPACITY_LEAST, CAPACITY_FIRST_MOST);
+    return min_size(capacity, capacity_most(class));
 }
 
 /* Blocks that a refill takes and a flush gives back. */
@@ -77,9 +84,8 @@ static size_t cache_most(const struct heap *heap)
 static void **resize(struct heap *heap, unsigned class, void **top, size_t capacity)
 {
     struct shelf *shelf = &heap->shelf[class];
-    size_t size = size_classes[class].size;
     size_t count = shelf->slots != NULL ? (size_t)(top - shelf->slots) : 0;
-    size_t bytes = heap->capacity_bytes + (capacity - shelf->capacity) * size;
+    size_t bytes = heap->capacity_bytes + (capacity - shelf->capacity) * shelf->size;
     if (capacity > shelf->capacity && shelf->slots != NULL && bytes > cache_most(heap))
         return top;
     void **slots = meta_alloc(slots_bytes(capacity));
@@ -105,19 +111,72 @@ static bool is_usable(const struct heap *heap, unsigned class)
     return heap->shelf[class].slots != NULL && !interrupt_holds_magazines(heap);
 }
 
+bool magazine_give_back(struct heap *heap, unsigned class, void *p)
+{
+    uintptr_t tag = arena_tag(p);
+    if (UNLIKELY(tag != ((uintptr_t)heap | class))) {
+        if (tag < TAG_KINDS)
+            report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up: it was free before */
+        return mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
+    }
+    shelf_put(heap, p);
+    return true;
+}
+
+/* Gives back the oldest blocks of a held magazine; returns its new top. */
+static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t count)
+{
+    void **slots = heap->shelf[class].slots;
+    size_t held = (size_t)(top - slots);
+    size_t left = 0;
+    count = min_size(count, held);
+    for (size_t i = 1; i <= count;) {
+        if (LIKELY(arena_tag(slots[i]) == ((uintptr_t)heap | class))) {
+            i += shelf_put_run(heap, slots + i, (unsigned)(count + 1 - i));
+            continue;
+        }
+        if (!magazine_give_back(heap, class, slots[i]))
+            slots[++left] = slots[i];
+        i++;
+    }
+    PROBE2(hakmem, flush, class, count - left);
+    memmove(slots + 1 + left, slots + 1 + count, (held - count) * sizeof(void *));
+    return slots + left + held - count;
+}
+
+/* The id is another class's than when the magazine was made (classes.h): what it may hold is counted anew. */
+static COLD void change_size(struct heap *heap, unsigned class)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    void **top = flush_oldest(heap, class, hold_magazine(heap, class), SIZE_MAX);
+    uint32_t size = size_class_bytes(class);
+    heap->capacity_bytes += ((size_t)size - shelf->size) * shelf->capacity;
+    shelf->size = size;
+    if (top == shelf->slots && capacity_first(class) < shelf->capacity)
+        top = resize(heap, class, top, capacity_first(class));
+    open_magazine(heap, class, top);
+}
+
 /* Makes the magazine at the first use of the class by this heap. False: no memory, the bin stays closed; or it
  * may not be held now. */
 static bool create(struct heap *heap, unsigned class)
 {
+    struct shelf *shelf = &heap->shelf[class];
     if (interrupt_holds_magazines(heap))
         return false;
-    if (heap->shelf[class].slots != NULL)
+    if (LIKELY(shelf->size == size_class_bytes(class)))
         return true;
-    size_t capacity = clamp_size(FIRST_BYTES / size_classes[class].size, CAPACITY_LEAST, CAPACITY_FIRST_MOST);
-    (void)resize(heap, class, NULL, min_size(capacity, capacity_most(class)));
-    if (heap->shelf[class].slots == NULL)
+    if (shelf->slots != NULL) {
+        change_size(heap, class);
+        return true;
+    }
+    shelf->size = size_class_bytes(class);
+    (void)resize(heap, class, NULL, capacity_first(class));
+    if (shelf->slots == NULL) {
+        shelf->size = 0;
         return false;
-    open_magazine(heap, class, heap->shelf[class].slots);
+    }
+    open_magazine(heap, class, shelf->slots);
     return true;
 }
 
@@ -175,39 +234,6 @@ void *magazine_pop(struct heap *heap, unsigned class)
     void *block = top > heap->shelf[class].slots ? *top-- : NULL;
     open_magazine(heap, class, top);
     return block;
-}
-
-bool magazine_give_back(struct heap *heap, unsigned class, void *p)
-{
-    uintptr_t tag = arena_tag(p);
-    if (UNLIKELY(tag != ((uintptr_t)heap | class))) {
-        if (tag < TAG_KINDS)
-            report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up: it was free before */
-        return mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
-    }
-    shelf_put(heap, p);
-    return true;
-}
-
-/* Gives back the oldest blocks of a held magazine; returns its new top. */
-static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t count)
-{
-    void **slots = heap->shelf[class].slots;
-    size_t held = (size_t)(top - slots);
-    size_t left = 0;
-    count = min_size(count, held);
-    for (size_t i = 1; i <= count;) {
-        if (LIKELY(arena_tag(slots[i]) == ((uintptr_t)heap | class))) {
-            i += shelf_put_run(heap, slots + i, (unsigned)(count + 1 - i));
-            continue;
-        }
-        if (!magazine_give_back(heap, class, slots[i]))
-            slots[++left] = slots[i];
-        i++;
-    }
-    PROBE2(hakmem, flush, class, count - left);
-    memmove(slots + 1 + left, slots + 1 + count, (held - count) * sizeof(void *));
-    return slots + left + held - count;
 }
 
 void magazine_flush(struct heap *heap, unsigned class, size_t count)

@@ -24,6 +24,7 @@ struct arm {
     double gains;      /* of its matches against the champion, in sum (match.h) */
     uint32_t matches;
     uint32_t made;     /* the how manieth arm; 0: none lives here */
+    uint32_t proven;   /* the best for a phase of the program that is over: the how manieth; 0: of none */
     bool doubted;      /* one of them was not counted */
     bool judged;       /* it has lost, as the program is now */
     uint32_t count;

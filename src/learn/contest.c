@@ -18,7 +18,7 @@ enum { FAILURES_MOST = 12 };
 /* A challenger's first epoch that costs so many times the champion's has lost. */
 #define LOST_RATIO 2.0
 
-/* Known arms that are tried again after the program has changed; evolution finds new ones. */
+/* Known arms that are tried again after the program has changed, if evolution finds new ones. */
 enum { RETRIES_MOST = 3 };
 
 /* What is taken for noise before anything is known; bounds of it; and how much the newest match counts. */
@@ -40,17 +40,28 @@ double contest_noise(const struct learner *learner)
     return learner->noise * DEVIATION_BY_MEAN;
 }
 
+/* Evolution finds new ones; known ones that have lost once are tried again if they were best for another phase, or are rated higher by
+ * now. */
+static bool is_promising(const struct learner *learner, const struct arm *arm)
+{
+    return (learner->parts & LEARN_EVOLUTION) == 0 || arm->matches == 0 || arm->proven != 0
+           || ((learner->parts & LEARN_ELO) != 0 && arm->elo.rating > learner->arms[learner->champion].elo.rating);
+}
+
 static bool may_play(const struct learner *learner, unsigned i)
 {
     const struct arm *arm = &learner->arms[i];
-    return arm->made != 0 && !arm->judged && i != learner->champion && i != MODES_ARM
-           && !arm_says_the_same(arm, &learner->arms[learner->champion]);
+    return arm->made != 0 && !arm->judged && is_promising(learner, arm) && i != learner->champion && i != MODES_ARM
+           && !arm_says_the_same(arm, &learner->arms[learner->champion])
+           && arm_delay_ms(arm, &learner->arms[learner->champion]) <= learner_patience_ms(learner);
 }
 
-/* By rating, or the newest. */
-static double standing(const struct learner *learner, const struct arm *arm)
+/* What was best for another phase comes first: programs come back to what they did. Then by rating, or the newest. */
+static bool comes_before(const struct learner *learner, const struct arm *a, const struct arm *b)
 {
-    return (learner->parts & LEARN_ELO) != 0 ? elo_hope(&arm->elo) : arm->made;
+    if (a->proven != b->proven)
+        return a->proven > b->proven;
+    return (learner->parts & LEARN_ELO) != 0 ? elo_hope(&a->elo) > elo_hope(&b->elo) : a->made > b->made;
 }
 
 static bool find_known(struct learner *learner)
@@ -59,8 +70,7 @@ static bool find_known(struct learner *learner)
     if ((learner->parts & LEARN_EVOLUTION) != 0 && learner->retries >= RETRIES_MOST)
         return false;
     for (unsigned i = 0; i < ARMS; i++)
-        if (may_play(learner, i)
-            && (best == ARMS || standing(learner, &learner->arms[i]) > standing(learner, &learner->arms[best])))
+        if (may_play(learner, i) && (best == ARMS || comes_before(learner, &learner->arms[i], &learner->arms[best])))
             best = i;
     if (best == ARMS)
         return false;
@@ -70,19 +80,22 @@ static bool find_known(struct learner *learner)
     return true;
 }
 
-/* A free place, or that of the worst: the lowest rating, or the oldest. */
+/* The lowest rating, or the oldest; but what was best for another phase is kept as long as there is something else. */
+static bool is_worse(const struct learner *learner, const struct arm *a, const struct arm *b)
+{
+    if (a->proven != b->proven)
+        return a->proven < b->proven;
+    return (learner->parts & LEARN_ELO) != 0 ? a->elo.rating < b->elo.rating : a->made < b->made;
+}
+
+/* A free place, or that of the worst. */
 static unsigned place_for_child(const struct learner *learner)
 {
     unsigned worst = ARMS;
     for (unsigned i = 1; i < ARMS; i++) {
-        const struct arm *arm = &learner->arms[i];
-        if (arm->made == 0)
+        if (learner->arms[i].made == 0)
             return i;
-        if (i == learner->champion)
-            continue;
-        bool is_worse = worst == ARMS || ((learner->parts & LEARN_ELO) != 0 ? arm->elo.rating < learner->arms[worst].elo.rating
-                                                                              : arm->made < learner->arms[worst].made);
-        if (is_worse)
+        if (i != learner->champion && (worst == ARMS || is_worse(learner, &learner->arms[i], &learner->arms[worst])))
             worst = i;
     }
     return worst;
@@ -97,7 +110,7 @@ static bool choose_trial(struct learner *learner, const struct arm *champion)
     learner->goes_on = false;
     if (goes_on)
         return true;
-    unsigned count = evolution_prospects(prospects, champion, &learner->seen, learner->parts);
+    unsigned count = evolution_prospects(prospects, champion, &learner->seen, learner->parts, learner_patience_ms(learner));
     const struct prospect *chosen = evolution_choose(prospects, count, &learner->tried, &learner->random);
     if (chosen != NULL)
         learner->trial = *chosen;

@@ -15,6 +15,7 @@ enum verdict {
     VERDICT_BETTER, /* the challenger costs less, beyond doubt and by enough to matter */
     VERDICT_EQUAL,  /* it does not cost less by so much */
     VERDICT_WORSE,  /* it costs more, beyond doubt */
+    VERDICT_VOID,   /* the program has changed meanwhile */
 };
 
 /* Of the match that is over: updates ratings, noise, and what the challenger has won so far. */

@@ -12,7 +12,7 @@ void knob_text(struct out *out, enum knob knob, unsigned index)
         out_print(out, index == SIZE_BINS - 1 ? " of blocks above %zu KiB" : " of blocks up to %zu KiB",
                   (size_t)64 << (index == SIZE_BINS - 1 ? index - 1 : index));
     else if (knob_info[knob].count == SIZE_CLASSES)
-        out_print(out, " of blocks of %u B", size_classes[index].size);
+        out_print(out, " of blocks of %u B", size_class_bytes(index));
 }
 
 static void knob_decision(struct out *out, const struct decision *decision)
@@ -76,8 +76,9 @@ void decision_text(struct out *out, const struct decision *decision)
     uint64_t gain = (uint64_t)(decision->gain < 0 ? -decision->gain : decision->gain);
     bool expects = decision->kind != DECIDED_STATE && decision->kind != DECIDED_KILLED;
     what_was_decided(out, decision);
+    bool by_epochs = decision->kind == DECIDED_KNOB || !expects;
     if (decision->evidence > 0)
-        out_print(out, "; evidence %lu", decision->evidence);
+        out_print(out, "; from %lu %s", decision->evidence, by_epochs ? "epochs" : "samples");
     if (expects && gain >= 1000)
         out_print(out, "; expected to %s %lu.%lu %% of the cost", decision->gain > 0 ? "save" : "add", gain / 10000, gain / 1000 % 10);
 }

@@ -16,6 +16,7 @@ void epoch_add(struct epoch *to, const struct epoch *more)
     to->work_ns += more->work_ns;
     to->requested += more->requested;
     to->purged += more->purged;
+    to->kept_most = max_size(to->kept_most, more->kept_most);
     for (unsigned i = 0; i < COST_PARTS; i++) {
         to->ns[i] += more->ns[i];
         to->held_ms[i] += more->held_ms[i];
@@ -33,6 +34,7 @@ void epoch_fade(struct epoch *epoch)
     epoch->work_ns /= 2;
     epoch->requested /= 2;
     epoch->purged /= 2;
+    epoch->kept_most = 0; /* what is added next has its own */
     for (unsigned i = 0; i < COST_PARTS; i++) {
         epoch->ns[i] /= 2;
         epoch->held_ms[i] /= 2;

@@ -25,12 +25,13 @@ enum cost_part {
 };
 
 struct epoch {
-    uint64_t end_ms; /* since the learner's start */
+    uint64_t end_ms; /* since the process's start */
     uint64_t ms;
     uint64_t work_ns;  /* the process's own time on processors; 0: not known */
     uint64_t requested; /* bytes */
     uint64_t ns[COST_PARTS];
     uint64_t held_ms[COST_PARTS]; /* byte-milliseconds behind the parts that are memory */
+    uint64_t kept_most;           /* bytes of free large blocks, at the highest */
     uint64_t purged;              /* bytes given back to the kernel */
     uint32_t refills[SIZE_CLASSES];
     uint32_t large[SIZE_BINS];    /* requests */
@@ -38,7 +39,7 @@ struct epoch {
     bool changed;                 /* the program became another in the middle */
 };
 
-/* Sums; `to->changed` stays. */
+/* Sums, and the higher of what is highest; `to->changed` stays. */
 void epoch_add(struct epoch *to, const struct epoch *more);
 
 /* Halves what has been added up, so that later epochs count more. */

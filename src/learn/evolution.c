@@ -7,8 +7,9 @@
 #include "heap/magazine.h"
 #include "learn/prices.h"
 
-/* Less is not worth a try. */
+/* Less is not worth a try: of the cost, and of the process's own time. */
 #define WORTH_LEAST 0.004
+#define WORTH_LEAST_OF_WORK 0.001
 
 /* What takes long to be tried must promise more. */
 #define SLOW_FACTOR 0.5
@@ -72,7 +73,9 @@ uint64_t evolution_step(enum knob knob, uint64_t value, bool up)
 struct view_of_cost {
     const struct arm *arm;
     const struct epoch *seen;
+    uint64_t delay_ms;
     double all;         /* ns */
+    double least;       /* ns that must be saved */
     double refills;     /* how many */
     double large;
     double large_bytes; /* roughly */
@@ -86,9 +89,10 @@ static void promise(struct view_of_cost *v, enum knob knob, unsigned index, bool
 {
     uint64_t value = arm_value(v->arm, knob, index);
     uint64_t next = evolution_step(knob, value, up);
-    double worth = saved_ns / v->all * (is_time(knob) ? SLOW_FACTOR : 1);
-    if (v->count < PROSPECTS_MOST && worth >= WORTH_LEAST && next != value && !knob_is_pinned(knob))
-        v->to[v->count++] = (struct prospect){knob, index, up, worth};
+    if (is_time(knob) && (next > v->delay_ms || value > v->delay_ms))
+        return;
+    if (v->count < PROSPECTS_MOST && saved_ns >= v->least && next != value && !knob_is_pinned(knob))
+        v->to[v->count++] = (struct prospect){knob, index, up, saved_ns / v->all * (is_time(knob) ? SLOW_FACTOR : 1)};
 }
 
 /* Twice as large, it halves the refills and doubles what is held; half as large, the other way round. */
@@ -131,15 +135,15 @@ static void look_at_magazines(struct view_of_cost *v)
     promise_of_cache(v, KNOB_THREAD_CACHE_BYTES, 0, visits_ns / 2, held_ns);
 }
 
-/* The budget matters while it is used up: more than half of it. */
+/* The budget matters if it is used up at times. */
 static void look_at_bigcache(struct view_of_cost *v)
 {
     double held_ns = (double)v->seen->ns[COST_KEPT];
     uint64_t budget = arm_value(v->arm, KNOB_BIGCACHE_BYTES, 0);
-    bool is_used_up = epoch_held(v->seen, COST_KEPT) >= budget / 2;
+    bool is_used_up = v->seen->kept_most >= budget - budget / 4;
     if (is_used_up)
         promise(v, KNOB_BIGCACHE_BYTES, 0, true, v->misses / 2 - held_ns / 4);
-    if (epoch_held(v->seen, COST_KEPT) >= budget / 4)
+    if (v->seen->kept_most >= budget / 2)
         promise(v, KNOB_BIGCACHE_BYTES, 0, false, held_ns / 2 - v->misses);
     for (unsigned bin = 0; bin < SIZE_BINS && v->large > 0; bin++) {
         double share = v->seen->large[bin] * (double)((uint64_t)1 << bin) / v->large_bytes;
@@ -166,16 +170,23 @@ static double shares_of_bins(const struct epoch *seen, double *bytes)
     return all;
 }
 
-unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen, unsigned parts)
+static double more(double a, double b)
 {
-    struct view_of_cost v = {.arm = arm, .seen = seen, .all = (double)epoch_ns(seen), .to = to};
+    return a > b ? a : b;
+}
+
+unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen, unsigned parts,
+                             uint64_t delay_ms)
+{
+    struct view_of_cost v = {.arm = arm, .seen = seen, .delay_ms = delay_ms, .all = (double)epoch_ns(seen), .to = to};
     double faults_ns = (double)seen->ns[COST_FAULTS];
     if (v.all <= 0)
         return 0;
+    v.least = more(v.all * WORTH_LEAST, (double)seen->work_ns * WORTH_LEAST_OF_WORK);
     v.large = shares_of_bins(seen, &v.large_bytes);
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
         v.refills += seen->refills[class];
-    v.misses = v.large > 0 ? faults_ns + (double)seen->ns[COST_CALLS] + (double)seen->ns[COST_LARGE] / 2 : 0;
+    v.misses = v.large > 0 ? faults_ns + (double)seen->ns[COST_CALLS] : 0;
     double purged_ns = (double)seen->purged / PRICED_PAGE_BYTES * (double)PRICE_FAULT;
     v.early = (purged_ns < faults_ns ? purged_ns : faults_ns) + (seen->purged > 0 ? (double)seen->ns[COST_CALLS] : 0);
     look_at_magazines(&v);

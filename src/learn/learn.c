@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/heap.h"
+#include "learn/fit.h"
 #include "learn/learner.h"
 #include "learn/signals.h"
 #include "learn/sites.h"
@@ -139,7 +140,6 @@ static void begin(uint64_t now_ms)
     self.parts = load_relaxed(&policy.learn_parts);
     self.mode = policy_of_mode();
     store_relaxed(&self.runs, self.learn != LEARN_OFF);
-    self.start_ms = now_ms;
     learner_begin(&self.learner, self.learn == LEARN_OBSERVE, self.parts, os_random());
     self.in_force = *learner_arm(&self.learner);
     self.settles = true;
@@ -162,6 +162,7 @@ static void end_epoch(uint64_t now_ms)
     signals_end(&self.signals, now_ms, self.start_ms, &epoch);
     learner_step(&self.learner, &epoch);
     sites_epoch(epoch.end_ms);
+    fit_epoch(epoch.end_ms);
     put_in_force(learner_arm(&self.learner), now_ms);
     show_now();
 }
@@ -169,8 +170,9 @@ static void end_epoch(uint64_t now_ms)
 static void measure(const struct heap *heap, uint64_t now_ms)
 {
     uint64_t delay_ms = EPOCH_DELAYS * learner_delay_ms(&self.learner);
-    uint64_t least_ms = delay_ms > EPOCH_MS ? delay_ms : EPOCH_MS;
-    uint64_t least_bytes = EPOCH_BEATS * load_relaxed(&policy.heartbeat_bytes);
+    uint64_t usual_ms = (uint64_t)EPOCH_MS << self.learner.stretch;
+    uint64_t least_ms = delay_ms > usual_ms ? delay_ms : usual_ms;
+    uint64_t least_bytes = (EPOCH_BEATS * load_relaxed(&policy.heartbeat_bytes)) << self.learner.stretch;
     signals_beat(&self.signals, heap, now_ms);
     uint64_t ms = now_ms - self.signals.began_ms;
     uint64_t bytes = self.signals.sum.requested;
@@ -178,6 +180,11 @@ static void measure(const struct heap *heap, uint64_t now_ms)
         signals_halve(&self.signals);
     if (ms >= least_ms && bytes >= least_bytes)
         end_epoch(now_ms);
+}
+
+void learn_start(void)
+{
+    self.start_ms = clock_now_ms();
 }
 
 void learn_beat(struct heap *heap)
@@ -208,6 +215,8 @@ void learn_forked(void)
     if (load_relaxed(&busy) == 0 && self.runs)
         stop_trial();
     store_relaxed(&self.runs, false);
+    store_relaxed(&shown.sequence, 0u); /* who wrote it may be gone */
+    show(&(struct learn_summary){0});   /* nothing of it is this process's own */
     leave();
 }
 

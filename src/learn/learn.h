@@ -10,6 +10,9 @@
 
 struct heap;
 
+/* At the start of the process: times of decisions are since then. */
+void learn_start(void);
+
 void learn_beat(struct heap *heap);
 
 /* In the child of a fork, where it begins anew, with the best that is known. */
@@ -23,7 +26,7 @@ struct learn_summary {
     uint64_t runs;           /* 0: nothing is learned; 1: it is; 2: it observes. What follows is of the last time that something was */
     uint64_t state;          /* enum learner_state (learner.h) */
     uint64_t epochs;
-    uint64_t learn_ms;       /* since it began */
+    uint64_t learn_ms;       /* of the process */
     uint64_t mode_cost;      /* ns for each MiB requested, with the mode's values: an estimate where they are not in force */
     uint64_t cost;           /* the same of what is best */
     int64_t saved_ppm;       /* since it began, all that was tried included */

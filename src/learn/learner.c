@@ -4,8 +4,12 @@
 #include "learn/contest.h"
 #include "learn/decisions.h"
 
-/* Epochs of the champion before its cost is known well enough to choose a challenger by. */
-enum { WATCH_EPOCHS = 2 };
+/* Epochs of the champion before its cost is known well enough to choose a challenger by; the first of them, in which a program starts, or
+ * goes over to something else, do not count. */
+enum { WATCH_EPOCHS = 3, START_EPOCHS = 1 };
+
+/* A match is four epochs of two delays, with up to one before each (learn.c). */
+enum { DELAYS_PER_MATCH = 12 };
 
 /* What is seen of the champion is halved so often that it speaks of the last epochs. */
 enum { SEEN_EPOCHS = 16 };
@@ -16,11 +20,18 @@ enum { CANARY_FIRST = 16, CANARY_MOST = 512 };
 /* And a quarter as many times as long as a match: some take long. */
 enum { EPOCHS_PER_MATCH = 4 };
 
-/* Matches in a row in which the program changed, until it is left alone. */
-enum { RESTLESS_MOST = 6 };
+/* Epochs that led to nothing, because the program changed, since the last match that was played to its end; then it is left alone. */
+enum { RESTLESS_MOST = 24 };
 
 /* Epochs of the first rest, and how often it may double. */
 enum { REST_FIRST = 64, REST_DOUBLED_MOST = 14 };
+
+/* A program that changes again within so many epochs does by turns what one epoch should see all of: epochs become twice as long, up to
+ * 2^STRETCH_MOST times. */
+enum { SAME_LEAST = 64, STRETCH_MOST = 5 };
+
+/* One that has been the same for so many may do with shorter ones. */
+enum { SAME_LONG = 1024 };
 
 /* A program whose cost is a lower part of its own time is left alone: there is nothing to win. */
 #define COST_LEAST_PART 0.001
@@ -89,6 +100,26 @@ static void learn_again(struct learner *learner)
     go_to(learner, LEARNER_LEARNS);
 }
 
+static void adapt_stretch(struct learner *learner)
+{
+    uint32_t same = learner->epochs - learner->same_since;
+    if (same < SAME_LEAST && learner->stretch < STRETCH_MOST)
+        learner->stretch++;
+    else if (same >= SAME_LONG && learner->stretch > 0)
+        learner->stretch--;
+    learner->same_since = learner->epochs;
+}
+
+static void learn_of_new_phase(struct learner *learner)
+{
+    learner->drifts++;
+    adapt_stretch(learner);
+    learner->same_since_ms = learner->now_ms;
+    ledger_forget_gain(&learner->ledger);
+    learner->arms[learner->champion].proven = learner->champion != MODES_ARM ? learner->drifts : 0;
+    learn_again(learner);
+}
+
 static void freeze(struct learner *learner)
 {
     learner->challenger = learner->champion;
@@ -111,6 +142,8 @@ static void kill(struct learner *learner)
 
 static void see(struct learner *learner, const struct epoch *epoch)
 {
+    if (learner->watched == START_EPOCHS)
+        learner->seen = (struct epoch){0};
     if (learner->watched % SEEN_EPOCHS == SEEN_EPOCHS - 1)
         epoch_fade(&learner->seen);
     epoch_add(&learner->seen, epoch);
@@ -145,10 +178,8 @@ static enum verdict play(struct learner *learner, const struct epoch *epoch)
         see(learner, epoch);
     enum match_progress progress = match_add(&learner->match, epoch);
     if (progress == MATCH_VOID) {
-        learner->restless++;
-        forget_costs(learner);
-        match_begin(&learner->match, !learner->match.b_first);
-        return VERDICT_OPEN;
+        learner->restless += MATCH_EPOCHS;
+        return VERDICT_VOID;
     }
     if (contest_is_lost(learner))
         return VERDICT_WORSE;
@@ -180,7 +211,7 @@ static void accept(struct learner *learner)
     crown(learner, learner->challenger, (uint64_t)learner->arms[learner->challenger].matches * MATCH_EPOCHS, gain);
     ledger_crown(&learner->ledger, is_mode ? 0 : before + gain);
     learner->seen = (struct epoch){0};
-    learner->watched = 0;
+    learner->watched = START_EPOCHS + 1;
 }
 
 /* The champion was compared with the mode's values: either it has to go, or what it gains is known now. */
@@ -198,11 +229,16 @@ static void settle(struct learner *learner, enum verdict verdict)
     }
 }
 
+static bool can_audit(const struct learner *learner)
+{
+    return arm_delay_ms(&learner->arms[learner->champion], &learner->arms[MODES_ARM]) <= learner_patience_ms(learner);
+}
+
 /* Finds a match to play. False: there is none that promises anything. */
 static bool begin_match(struct learner *learner)
 {
     learner->match_since_ms = learner->now_ms;
-    if (learner->audit_is_due) {
+    if (learner->audit_is_due && can_audit(learner)) {
         contest_audit(learner);
         return true;
     }
@@ -212,7 +248,9 @@ static bool begin_match(struct learner *learner)
 static void step_learning(struct learner *learner, const struct epoch *epoch)
 {
     if (!has_challenger(learner)) {
-        if (!epoch->changed)
+        if (epoch->changed)
+            learner->restless++;
+        else
             see(learner, epoch);
         if (learner->watched >= WATCH_EPOCHS && ledger_may_try(&learner->ledger) && !begin_match(learner))
             freeze(learner);
@@ -221,7 +259,9 @@ static void step_learning(struct learner *learner, const struct epoch *epoch)
     enum verdict verdict = play(learner, epoch);
     if (verdict == VERDICT_OPEN)
         return;
-    if (learner->challenger == MODES_ARM)
+    if (verdict == VERDICT_VOID)
+        learn_of_new_phase(learner);
+    else if (learner->challenger == MODES_ARM)
         settle(learner, verdict);
     else if (verdict == VERDICT_BETTER)
         accept(learner);
@@ -260,8 +300,7 @@ static void step_frozen(struct learner *learner, const struct epoch *epoch)
     if (!epoch->changed)
         see(learner, epoch);
     if (drift_add(&learner->drift, epoch, contest_noise(learner))) {
-        learner->drifts++;
-        learn_again(learner);
+        learn_of_new_phase(learner);
     } else if (is_time_for_canary(learner)) {
         if (begin_canary(learner))
             go_to(learner, LEARNER_CANARY);
@@ -274,12 +313,12 @@ static void step_canary(struct learner *learner, const struct epoch *epoch)
 {
     enum verdict verdict = play(learner, epoch);
     bool is_audit = learner->challenger == MODES_ARM;
-    if (learner->restless > 0) {
-        freeze(learner); /* where it will be seen whether the program has changed */
-        return;
-    }
     if (verdict == VERDICT_OPEN)
         return;
+    if (verdict == VERDICT_VOID) {
+        learn_of_new_phase(learner);
+        return;
+    }
     if (is_audit) {
         settle(learner, verdict);
     } else if (verdict == VERDICT_BETTER) {
@@ -316,7 +355,7 @@ static void observe(struct learner *learner, const struct epoch *epoch)
     see(learner, epoch);
     if (learner->watched % OBSERVE_EPOCHS != 0 || !is_worth_it(learner))
         return;
-    unsigned count = evolution_prospects(prospects, champion, &learner->seen, learner->parts);
+    unsigned count = evolution_prospects(prospects, champion, &learner->seen, learner->parts, learner_patience_ms(learner));
     const struct prospect *chosen = evolution_choose(prospects, count, &learner->tried, &learner->random);
     if (chosen == NULL || chosen->worth < ESTIMATE_LEAST)
         return;
@@ -385,6 +424,11 @@ const struct arm *learner_arm(const struct learner *learner)
 uint64_t learner_delay_ms(const struct learner *learner)
 {
     return arm_delay_ms(&learner->arms[learner->champion], &learner->arms[learner->challenger]);
+}
+
+uint64_t learner_patience_ms(const struct learner *learner)
+{
+    return (learner->now_ms - learner->same_since_ms) / DELAYS_PER_MATCH;
 }
 
 int64_t learner_saved_ppm(const struct learner *learner)

@@ -40,7 +40,7 @@ struct learner {
     bool observes;
     unsigned parts;      /* of enum learn_part */
     uint64_t random;
-    uint64_t now_ms;
+    uint64_t now_ms;     /* of the epochs */
 
     struct arm arms[ARMS];
     uint32_t made;       /* arms, so far */
@@ -63,9 +63,12 @@ struct learner {
     struct drift drift;
     uint32_t canary_after; /* epochs in FROZEN, */
     uint64_t since_ms;     /* since when; */
+    uint64_t same_since_ms; /* the program, as far as is known, */
+    uint32_t same_since;   /* and in epochs */
+    unsigned stretch;      /* epochs last 2^stretch times as long as at least: as long as what the program does over and over */
     uint64_t match_ms;     /* and how long the last match was */
     uint64_t match_since_ms;
-    uint32_t restless;     /* matches in a row in which the program changed */
+    uint32_t restless;     /* epochs that led to nothing because the program changed */
     uint32_t rest;         /* epochs of it that are left */
 
     uint32_t epochs;
@@ -87,6 +90,10 @@ const struct arm *learner_arm(const struct learner *learner);
 
 /* For how long a change between the policies of the match does not show (arms.h). */
 uint64_t learner_delay_ms(const struct learner *learner);
+
+/* The longest such time that is tried now: a match lasts about twelve of it, and should not last longer than the program has been the
+ * same. */
+uint64_t learner_patience_ms(const struct learner *learner);
 
 /* By how much the program costs less than with the mode's values, in millionths of that cost: since the start, all that was tried
  * included. */

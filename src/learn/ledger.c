@@ -56,14 +56,14 @@ void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_fo
     double mode_ns = force == FORCE_MODE || force == FORCE_AUDIT ? ns : champion_ns * ledger_mode_by_champion(ledger);
     ledger->epoch_ns += (mode_ns - ledger->epoch_ns) * (ledger->epoch_ns == 0 ? 1 : NEWEST_PART);
     ledger->worked += mode_ns;
-    ledger->credit = least(ledger->credit + work_of(epoch) * TRIES_PART, CREDIT_MOST);
+    /* A try that costs less gives some back: of costs that go up and down by themselves as much is found above as below. */
+    ledger->credit = least(ledger->credit + work_of(epoch) * TRIES_PART + champion_ns - ns, CREDIT_MOST);
     if (is_try) {
-        if (ns > champion_ns)
-            ledger->credit -= ns - champion_ns;
         book(ledger, mode_ns - ns - PRICE_EPOCH);
         return;
     }
     ledger->champion_cost = epoch_cost(epoch);
+    ledger->unsettled += ns;
     ledger->claimed += mode_ns - ns;
     book(ledger, mode_ns - ns);
 }
@@ -71,18 +71,25 @@ void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_fo
 void ledger_crown(struct ledger *ledger, double gain)
 {
     ledger->gain = least(gain, GAIN_MOST);
-    ledger->champion_cost = 0;
+    ledger->unsettled = ledger->claimed = ledger->champion_cost = 0;
 }
 
 /* What was claimed too much is taken back; what was claimed too little was not known, and stays unclaimed. A champion that still gains
  * something has not lost anything: the balance is at its height then, whatever was claimed. */
 void ledger_settle(struct ledger *ledger, double gain)
 {
-    double too_much = gain < ledger->gain && ledger->gain > 0 ? ledger->claimed * (1 - gain / ledger->gain) : 0;
-    ledger->saved -= too_much;
-    ledger->balance -= gain < 0 ? too_much : 0;
-    ledger->claimed = 0;
     ledger->gain = least(gain, GAIN_MOST);
+    double too_much = ledger->claimed - ledger->unsettled * (ledger_mode_by_champion(ledger) - 1);
+    if (too_much > 0) {
+        ledger->saved -= too_much;
+        ledger->balance -= gain < 0 ? too_much : 0;
+    }
+    ledger->unsettled = ledger->claimed = 0;
+}
+
+void ledger_forget_gain(struct ledger *ledger)
+{
+    ledger->unsettled = ledger->claimed = ledger->gain = 0;
 }
 
 void ledger_forget_costs(struct ledger *ledger)
@@ -102,5 +109,6 @@ bool ledger_has_paid(const struct ledger *ledger)
 
 void ledger_clear(struct ledger *ledger)
 {
-    ledger->balance = ledger->claimed = ledger->gain = ledger->champion_cost = 0;
+    ledger_forget_gain(ledger);
+    ledger->balance = ledger->champion_cost = 0;
 }

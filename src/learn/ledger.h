@@ -18,7 +18,8 @@
 struct ledger {
     double credit;
     double balance;
-    double claimed;    /* of the balance, not yet settled */
+    double unsettled;  /* what the champion has cost since the last comparison with the mode's values, */
+    double claimed;    /* and what it was taken to have saved */
     double epoch_ns;   /* what an epoch costs, lately */
     double champion_cost; /* ns for each MiB: of the best policy known, lately; 0: not known */
     double gain;       /* of that against the mode's values, as the last comparison says (match.h) */
@@ -44,7 +45,10 @@ void ledger_crown(struct ledger *ledger, double gain);
 /* The champion was compared with the mode's values themselves. */
 void ledger_settle(struct ledger *ledger, double gain);
 
-/* The program has become another: costs are no longer known. */
+/* The program has become another: what was claimed was of the old one, and what the champion gains now is not known. */
+void ledger_forget_gain(struct ledger *ledger);
+
+/* Costs are no longer known. */
 void ledger_forget_costs(struct ledger *ledger);
 
 /* What the mode's values cost, it is thought, for each ns that the champion costs. */

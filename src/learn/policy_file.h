@@ -8,7 +8,8 @@
 
 /* Puts what the file says of this program into force, and tells the evidence behind it. What cannot be used gets one line of
  * warning, and nothing of it is used; that there is no such file only if `must_be`. A file that has nothing of this program is
- * fine: its children's. Before there are threads. False: nothing was loaded. */
+ * fine: its children's. Behind the door, before there are
+ * threads. False: nothing was loaded. */
 bool policy_file_load(const char *path, bool must_be, struct policy_evidence *evidence);
 
 /* Writes what is in force, in place of what the file said of this program; what it says of others stays. The file changes at

@@ -6,6 +6,7 @@
 #include "config/policy.h"
 #include "config/size_class.h"
 #include "config/values.h"
+#include "learn/class_lines.h"
 #include "learn/decision_text.h"
 #include "learn/policy_text.h"
 #include "learn/site_lines.h"
@@ -73,6 +74,7 @@ static void write_knobs(struct out *out)
 
 const struct policy_section policy_sections[] = {
     {"knob", read_knob, write_knobs},
+    {"class", class_lines_read, class_lines_write},
     {"site", site_lines_read, site_lines_write},
     {NULL, NULL, NULL},
 };

@@ -80,11 +80,13 @@ static void see(struct epoch *sum, struct heap_seen *seen, const struct heap *he
 static void look_at_memory(struct signals *signals, uint64_t now_ms)
 {
     uint64_t ms = now_ms - signals->looked_ms;
+    size_t kept = bigcache_bytes();
     signals->looked_ms = now_ms;
+    signals->sum.kept_most = max_size(signals->sum.kept_most, kept);
     if (ms == 0)
         return;
     signals->sum.held_ms[COST_CACHED] += signals->cached * ms;
-    signals->sum.held_ms[COST_KEPT] += bigcache_bytes() * ms;
+    signals->sum.held_ms[COST_KEPT] += kept * ms;
     signals->sum.held_ms[COST_DIRTY] += span_dirty_bytes() * ms;
 }
 

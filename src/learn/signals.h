@@ -48,7 +48,7 @@ void signals_beat(struct signals *signals, const struct heap *heap, uint64_t now
 /* Half of the epoch is over: if the other half differs, the program has changed in it. */
 void signals_halve(struct signals *signals);
 
-/* The epoch ends. `now_ms` - `start_ms` is its end's time. */
+/* The epoch ends; the process started at `start_ms`. */
 void signals_end(struct signals *signals, uint64_t now_ms, uint64_t start_ms, struct epoch *epoch);
 
 #endif

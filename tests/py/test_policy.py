@@ -27,6 +27,15 @@ FIRST = "hakmem-policy 1\n"
 # Takes and frees large blocks, one after another.
 PROGRAM = "for i in range(30): bytearray(1 << 20)"
 
+# Long enough for an epoch.
+LEARNS = """
+import time
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    for i in range(100):
+        bytearray(1 << 20)
+"""
+
 
 def build_id() -> str:
     """Of the interpreter, as the statistics' reader finds it; "" if it has none."""
@@ -49,13 +58,13 @@ class Files(unittest.TestCase):
         self.directory = Path(held.name)
         self.path = self.directory / "policy"
 
-    def run_with(self, **more: str) -> tuple[dict[str, Any], str]:
+    def run_with(self, program: str = PROGRAM, **more: str) -> tuple[dict[str, Any], str]:
         """The statistics at its end, and what it said."""
         report = self.directory / "report"
         report.unlink(missing_ok=True)
         base = {name: value for name, value in os.environ.items() if not name.startswith("HAKMEM_")}
         done = subprocess.run(
-            [PYTHON, "-c", PROGRAM],
+            [PYTHON, "-c", program],
             env={**base, "LD_PRELOAD": str(LIBRARY), "HAKMEM_STATS": "exit", "HAKMEM_REPORT": str(report), **more},
             stderr=subprocess.PIPE,
             text=True,
@@ -114,6 +123,39 @@ class Library(Files):
         self.assertEqual(said, f"hakmem: warning: {self.path}: no such file, and nothing learns; nothing is loaded\n")
         _, said = self.run_with(HAKMEM_POLICY=str(self.path), HAKMEM_MODE="learning")
         self.assertEqual(said, "")
+
+    def test_what_is_learned_is_there_the_next_time(self) -> None:
+        """It begins with what it had, and the evidence adds up; what others have learned stays."""
+        others = "program /usr/bin/other\nbuild-id 0123\nepochs 1\nend\n"
+        self.path.write_text(FIRST + others + own(evidence=(1000, 50, 0)))
+        more = {"HAKMEM_POLICY": str(self.path), "HAKMEM_MODE": "learning"}
+        stats, said = self.run_with(LEARNS, **more)
+        self.assertEqual((stats["remembered"]["epochs"], said), (1000, ""))
+        learned = stats["learner"]["epochs"]
+        self.assertGreater(learned, 0)
+        saved = policy_text.read(self.path)
+        self.assertEqual({part.path: part.epochs for part in saved}, {"/usr/bin/other": 1, PYTHON: 1000 + learned})
+        stats, _ = self.run_with(LEARNS, **{**more, "HAKMEM_LEARN": "observe"})
+        self.assertEqual(stats["remembered"]["epochs"], 1000 + learned)
+        self.assertEqual(policy_text.read(self.path), saved)  # who only observes saves nothing
+
+    def test_research_writes_decisions(self) -> None:
+        report = self.directory / "report"
+        base = {name: value for name, value in os.environ.items() if not name.startswith("HAKMEM_")}
+        environment = {**base, "LD_PRELOAD": str(LIBRARY), "HAKMEM_MODE": "research", "HAKMEM_REPORT": str(report)}
+        self.path.write_text(FIRST + own("knob bigcache_bytes 0"))
+        environment["HAKMEM_POLICY"] = str(self.path)
+        subprocess.run([PYTHON, "-c", LEARNS], env=environment, timeout=60, check=True)
+        lines = report.read_text().splitlines()
+        self.assertEqual(sum(line.startswith("hakmem: route ") for line in lines), 1000)
+        self.assertTrue([line for line in lines if re.match(r"hakmem: learner: \d+ ms: [a-z]", line)])
+
+    def test_a_file_is_made(self) -> None:
+        stats, said = self.run_with(LEARNS, HAKMEM_POLICY=str(self.path), HAKMEM_LEARN="on")
+        (part,) = policy_text.read(self.path)
+        self.assertEqual((part.path, part.build_id, said), (PYTHON, build_id(), ""))
+        self.assertEqual(part.epochs, stats["learner"]["epochs"])
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
 
 
 DAMAGED = (
@@ -190,6 +232,13 @@ class Text(unittest.TestCase):
             say("knob magazine_bytes[4] 4096"), ["A thread's magazine for blocks of 64 B holds up to 4 KiB."]
         )
         self.assertEqual(say("class 80 evidence 3"), ["Blocks of 80 B have a size class of their own."])
+        self.assertEqual(
+            say("site 0xa keep 0", "site 0xb keep 4", "site 0xc keep 4"),
+            [
+                "Freed large blocks of 1 call site are not kept.",
+                "Freed large blocks of 2 call sites are kept 4 times as long as others.",
+            ],
+        )
         self.assertEqual(policy_words.SIZES[-1], 32768)
         self.assertEqual(len(policy_words.SIZES), 41)
 

@@ -6,6 +6,8 @@
 
 #include "config/knobs.h"
 #include "config/policy.h"
+#include "config/size_class.h"
+#include "heaps.h"
 #include "learn/policy_text.h"
 
 #define FIRST "hakmem-policy 1\n"
@@ -47,6 +49,19 @@ static void reading_alone_changes_nothing(void)
 {
     (void)found_in(FIRST OURS "knob purge_ms 2000\nend\n", &us);
     CHECK(policy.purge_ms == 1000);
+}
+
+static void classes_are_opened(void)
+{
+    (void)heap_own();
+    load(FIRST OURS "class 144 evidence 5 # refills\nclass 64 evidence 1\nend\n"); /* there is one of 64 bytes */
+    CHECK(size_class_bytes(size_class_of(136)) == 144 && size_class_bytes(size_class_of(60)) == 64);
+    char written[1000];
+    struct out out;
+    out_to_memory(&out, written, sizeof written - 1);
+    policy_text_write(&out, &us, &(struct policy_evidence){0});
+    written[out.length] = '\0';
+    CHECK(out_end(&out) == 0 && strstr(written, "\nclass 144 evidence ") != NULL && strstr(written, "class 64") == NULL);
 }
 
 static void what_the_user_has_set_stays(void)
@@ -169,6 +184,11 @@ static void every_fault_is_named(void)
         {FIRST OURS "knob bigcache_ms[1 1\nend\n", 4, "bigcache_ms needs an index from 0 to 15"},
         {FIRST OURS "knobs purge_ms 1\nend\n", 4,
          "legal are program, build-id, size, epochs, seconds, saved, knob, class, site, end and comments"},
+        {FIRST OURS "class\nend\n", 4, "class needs a number, up to 32768"},
+        {FIRST OURS "class 32784 evidence 1\nend\n", 4, "class needs a number, up to 32768"},
+        {FIRST OURS "class 72 evidence 1\nend\n", 4, "a class has a multiple of 16 bytes"},
+        {FIRST OURS "class 144 1\nend\n", 4, "behind a class comes evidence"},
+        {FIRST OURS "class 144 evidence\nend\n", 4, "evidence needs a number, up to 18446744073709551615"},
         /* In the part of another program too. */
         {FIRST OURS "end\nprogram /bin/b\nsize 1\nknob purge_ms x\nend\n", 7, "purge_ms is 0 to 60000"},
     };
@@ -195,7 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(values_take_effect),       UNIT_TEST(evidence_is_told),        UNIT_TEST(reading_alone_changes_nothing),
-        UNIT_TEST(what_the_user_has_set_stays), UNIT_TEST(programs_are_told_apart), UNIT_TEST(a_part_is_found_whole),
+        UNIT_TEST(classes_are_opened), UNIT_TEST(what_the_user_has_set_stays), UNIT_TEST(programs_are_told_apart), UNIT_TEST(a_part_is_found_whole),
         UNIT_TEST(paths_may_hold_anything),  UNIT_TEST(what_is_written_is_read), UNIT_TEST(every_fault_is_named),
         UNIT_TEST(cut_off_anywhere_is_noticed),
     };

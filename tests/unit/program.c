@@ -41,6 +41,7 @@ static struct epoch exact_epoch(const struct phase *phase, const struct arm *arm
         ns[COST_FAULTS] += requests * (1 - hits) * 256 * PRICE_FAULT;
         ns[COST_CALLS] += requests * (1 - hits) * PRICE_CALL;
         held[COST_KEPT] += least(budget, phase->working_set) * in_time;
+        epoch.kept_most = (uint64_t)(held[COST_KEPT] * (double)MIB);
     }
     if (phase->valley > 0) {
         double delay = (double)arm_value(arm, KNOB_PURGE_MS, 0);
@@ -133,7 +134,8 @@ void run_epoch(struct run *run, const struct phase *phase, const struct arm *bes
     static const struct arm mode;
     const struct arm *arm = learner_arm(&run->learner);
     uint64_t delay = 2 * learner_delay_ms(&run->learner);
-    struct epoch epoch = program_epoch(phase, arm, delay > EPOCH_MS ? delay : EPOCH_MS, run->noise, &run->random);
+    uint64_t usual = (uint64_t)EPOCH_MS << run->learner.stretch;
+    struct epoch epoch = program_epoch(phase, arm, delay > usual ? delay : usual, run->noise, &run->random);
     double mebibytes = (double)epoch.requested / (double)MIB;
     run->now_ms += epoch.ms;
     epoch.end_ms = run->now_ms;

@@ -260,9 +260,11 @@ static void *large(struct heap *heap, size_t size, size_t align, uint32_t site, 
  * are kept in a way of their own, of all. */
 ALWAYS_INLINE bool asks_site(const struct heap *heap, uintptr_t word)
 {
-    if (LIKELY(word == 0 && load_relaxed(&policy.learn) == LEARN_OFF) || heap == NULL)
+    if (heap == NULL)
         return false;
-    return word != 0 || site_is_turn(heap->counts->of[COUNT_LARGE]) || load_relaxed(&large_sites_special) != 0;
+    if (UNLIKELY(word != 0 || load_relaxed(&large_sites_special) != 0))
+        return true;
+    return UNLIKELY(load_relaxed(&policy.learn) != LEARN_OFF) && site_is_turn(heap->counts->of[COUNT_LARGE]);
 }
 
 static COLD uint32_t ask_site(const struct heap *heap, uintptr_t word, size_t size, struct os_frame from, uintptr_t caller)
@@ -281,12 +283,13 @@ static ENTRANCE NOINLINE void *malloc_large(size_t size, size_t align, bool *zer
     }
     void *block = NULL;
     struct heap *heap = enter_own();
-    uint32_t site = SITE_NONE;
-    if (UNLIKELY(asks_site(heap, word)))
-        site = ask_site(heap, word, size, os_frame_here(), caller);
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
-        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
+        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
+            uint32_t site = SITE_NONE;
+            if (UNLIKELY(asks_site(heap, word)))
+                site = ask_site(heap, word, size, os_frame_here(), caller);
             block = large(heap, size, align, site, zero);
+        }
     if (heap != NULL) {
         if (UNLIKELY(heap->view.budget < 0) && block != NULL)
             sample_large(heap, block, size, os_frame_here());

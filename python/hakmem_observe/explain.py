@@ -27,6 +27,15 @@ _STATES = {
     "rests": "It rests: what it tried has not paid for itself, and the mode's own values are in force.",
 }
 
+_EVENTS = {
+    "drifts": "The program changed {}, and was learned anew.",
+    "rollbacks": "A policy that had been the best was taken back {}.",
+    "kills": "Learning was stopped {} because it did not pay.",
+}
+
+# Less than a tenth of a percent of the cost is said to be nothing.
+_NOTABLE_PPM = 1000
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="PID|FILE", help="a process, a file of statistics, or a learned policy")
@@ -51,10 +60,12 @@ def _cost(told: dict[str, Any]) -> Iterator[str]:
             f"For each MiB that the program requests, the allocator now costs {now / 1000:.3g} µs; with the mode's own"
             f" values it cost {before / 1000:.3g} µs."
         )
-    if saved > 0:
+    if saved >= _NOTABLE_PPM:
         yield f"All in all, what was tried in vain included, {share(saved)} of the cost was saved."
-    elif saved < 0:
+    elif saved <= -_NOTABLE_PPM:
         yield f"All in all, what was tried has cost {share(-saved)} more than it saved so far."
+    elif now:
+        yield "All in all, learning has neither saved nor cost anything worth mentioning so far."
 
 
 def _remembered(snapshot: Snapshot) -> Iterator[str]:
@@ -82,16 +93,10 @@ def _learner(snapshot: Snapshot) -> Iterator[str]:
     if isinstance(state, str) and state in _STATES:
         yield _STATES[state]
     yield from _cost(told)
-    events = {
-        "drifts": "the program became another {}",
-        "rollbacks": "a canary was taken back {}",
-        "kills": "learning was stopped because it did not pay {}",
-    }
-    counts = [(text, _number(told, name)) for name, text in events.items()]
-    for text, count in counts:
+    for name, text in _EVENTS.items():
+        count = _number(told, name)
         if count:
-            sentence = text.format(_plural(count, "time"))
-            yield f"{sentence[0].upper()}{sentence[1:]}."
+            yield text.format("once" if count == 1 else f"{count:g} times")
 
 
 def _knobs(snapshot: Snapshot) -> Iterator[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from hakmem_cli.modes import LEARNS, MODES
+from hakmem_cli.modes import LEARNS, MODES, STATES
 from hakmem_observe import layout as lay
 from hakmem_observe import procfs
 from hakmem_observe.errors import AbsentError, TornError
@@ -198,8 +198,13 @@ def _learner(told: dict[str, Number]) -> dict[str, Any]:
     """Nothing while it is off."""
     if not told.get("learns"):
         return {}
-    rest = {name: value for name, value in told.items() if name not in ("mode", "learns")}
-    return {"learner": {"learns": _named(LEARNS, told["learns"]), **rest}}
+    rest = {name: _signed(value) for name, value in told.items() if name not in ("mode", "learns", "state")}
+    state = _named(STATES, told.get("state"))
+    return {"learner": {"learns": _named(LEARNS, told["learns"]), "state": state, **rest}}
+
+
+def _signed(value: Number) -> Number:
+    return int(value) - WORD if value is not None and value >= WORD // 2 else value
 
 
 def _locks(told: dict[str, Number]) -> list[dict[str, Any]]:

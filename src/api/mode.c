@@ -4,8 +4,12 @@
 #include <errno.h>
 
 #include "config/policy.h"
+#include "learn/sites.h"
 
 int hak_mode_set(const char *name)
 {
-    return name != NULL && policy_switch_mode(name) ? 0 : EINVAL;
+    if (name == NULL || !policy_switch_mode(name))
+        return EINVAL;
+    sites_reset();
+    return 0;
 }

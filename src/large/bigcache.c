@@ -249,7 +249,7 @@ static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms
 struct large *bigcache_evict(uint64_t before_ms)
 {
     struct large *evicted = NULL;
-    if (is_over_budget())
+    if (before_ms != NEVER && is_over_budget())
         before_ms = NEVER;
     for (struct bigcache_shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
         if (load_relaxed(&oldest->oldest_ms) >= before_ms)

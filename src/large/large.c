@@ -23,7 +23,7 @@
 /* Below this a copy is as fast as three system calls. */
 #define MOVE_LEAST (256 * KIB)
 
-/* Below this, to write all of it costs less than the question what of it is in memory (a microsecond), however little that is. */
+/* Below this it is not worth a system call to know what of a block is in memory. */
 #define LOOK_LEAST (256 * KIB)
 
 /* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
@@ -234,7 +234,7 @@ struct large *large_find(const void *p)
 }
 
 /* A block that is not to be kept. A larger one than policy would ever keep leaves its pages to the system. */
-static void let_go(struct large *block)
+static COLD void let_go(struct large *block)
 {
     size_t bytes = block->units << UNIT_SHIFT;
     if (!HARDENED && !block->moved && bytes > load_relaxed(&policy.kept_most_bytes))

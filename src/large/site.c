@@ -50,8 +50,8 @@ void site_note_free(struct large *block)
         add_relaxed(&site->remote_frees, 1u);
     add_relaxed(&site->lifetimes[site_time(clock_now_ms() - block->born_ms)], 1u);
     block->is_trial = is_trial(frees);
-    if (load_relaxed(&policy.learn) == LEARN_ON)
-        block->patience = block->is_trial ? PATIENCE_MOST : (uint8_t)load_relaxed(&site->patience);
+    bool longest = block->is_trial && load_relaxed(&policy.learn) == LEARN_ON;
+    block->patience = longest ? PATIENCE_MOST : (uint8_t)load_relaxed(&site->patience);
 }
 
 void site_forget(struct large *block)

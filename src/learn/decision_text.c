@@ -76,8 +76,9 @@ void decision_text(struct out *out, const struct decision *decision)
     uint64_t gain = (uint64_t)(decision->gain < 0 ? -decision->gain : decision->gain);
     bool expects = decision->kind != DECIDED_STATE && decision->kind != DECIDED_KILLED;
     what_was_decided(out, decision);
+    bool by_epochs = decision->kind == DECIDED_KNOB || !expects;
     if (decision->evidence > 0)
-        out_print(out, "; evidence %lu", decision->evidence);
+        out_print(out, "; from %lu %s", decision->evidence, by_epochs ? "epochs" : "samples");
     if (expects && gain >= 1000)
         out_print(out, "; expected to %s %lu.%lu %% of the cost", decision->gain > 0 ? "save" : "add", gain / 10000, gain / 1000 % 10);
 }

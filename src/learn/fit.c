@@ -16,8 +16,8 @@
 
 enum {
     VAIN_MOST = 16,      /* epochs in a row in which a class has not been worth it: then it is closed */
-    GROWTH_EPOCHS = 4,   /* what a class has is compared with what it had some such time ago, */
-    GROWTH_SHARE = 16,   /* and grows if it is more by this part */
+    EARLY_BEATS = 16,    /* at which it is looked at once; */
+    EPOCH_MS = 200,      /* later, so often */
     MADE = SIZE_CLASSES - SIZE_CLASSES_FIXED,
 };
 
@@ -32,7 +32,6 @@ struct fit_class {
 static struct fit {
     struct fit_sizes sizes;
     struct fit_class now[SIZE_CLASSES];
-    uint64_t before[SIZE_CLASSES];      /* blocks out, as an average over the last epochs */
     uint64_t held;                      /* bytes, by slabs of all classes */
     uint64_t evidence[SIZE_CLASSES];    /* refills, when it was opened */
     uint32_t vain[SIZE_CLASSES];        /* epochs in a row */
@@ -72,7 +71,10 @@ static void note_refill(const struct heap *heap, size_t size, unsigned class, si
 {
     (void)heap;
     (void)class;
-    fit_sizes_note(size, blocks);
+    if (LIKELY(is_wanted()))
+        fit_sizes_note(size, blocks);
+    else
+        fit_follow_policy();
 }
 
 void fit_follow_policy(void)
@@ -101,10 +103,8 @@ static void add_heap(const struct heap *heap)
 static void look_at_heaps(void)
 {
     fit->held = 0;
-    for (unsigned id = 0; id < SIZE_CLASSES; id++) {
-        fit->before[id] = (fit->before[id] * (GROWTH_EPOCHS - 1) + fit->now[id].out) / GROWTH_EPOCHS;
+    for (unsigned id = 0; id < SIZE_CLASSES; id++)
         fit->now[id] = (struct fit_class){0};
-    }
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         add_heap(heap);
 }
@@ -119,7 +119,6 @@ static struct fit_range range_of(unsigned id, size_t above)
         .size = size,
         .out = class->out,
         .heaps = class->heaps,
-        .grows = class->out > fit->before[id] + fit->before[id] / GROWTH_SHARE,
         .seen = fit->sizes.blocks,
         .refills = fit->sizes.refills[size_class_fixed(size)],
     };
@@ -191,7 +190,6 @@ static unsigned open_class(size_t size)
     unsigned id = classes_open(size);
     if (id < SIZE_CLASSES) {
         fit->evidence[id] = fit->sizes.refills[size_class_fixed(size)];
-        fit->before[id] = 0;
         fit->vain[id] = 0;
         fit->saves[id] = 0;
     }
@@ -263,6 +261,18 @@ void fit_epoch(uint64_t now_ms)
     look_at_heaps();
     look_at_ranges(now_ms);
     end();
+}
+
+void fit_at_heartbeat(uint64_t now_ms)
+{
+    static uint32_t beats;
+    static uint64_t last_ms;
+    uint64_t last = load_relaxed(&last_ms);
+    bool early = load_relaxed(&beats) < EARLY_BEATS && add_relaxed(&beats, 1u) < EARLY_BEATS;
+    if (!early && now_ms - last < EPOCH_MS)
+        return;
+    store_relaxed(&last_ms, now_ms);
+    fit_epoch(now_ms);
 }
 
 bool fit_preset(size_t size)

@@ -15,9 +15,12 @@
 /* Has refills counted, or no longer, as the policy says. At the start, and whenever that changes; fit_epoch does it too. */
 void fit_follow_policy(void);
 
-/* At the end of each epoch: opens and closes what is worth it by now; in observe mode, notes what it would open. Decisions say
- * `now_ms`. */
+/* Opens and closes what is worth it by now; in observe mode, notes what it would open. Decisions say `now_ms`. */
 void fit_epoch(uint64_t now_ms);
+
+/* At each heartbeat: calls fit_epoch, if it is time. At the first heartbeats of the process it is: what a program allocates at its
+ * start it often keeps. */
+void fit_at_heartbeat(uint64_t now_ms);
 
 /* Opens the class that an earlier run has found worth it. False: there can be none of this size, or the allocator has not started
  * (door_open). */

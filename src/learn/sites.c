@@ -29,7 +29,7 @@ enum { TRIALS_ENOUGH = 64 };
 
 static uint64_t shapes[SHAPES];
 
-/* What was decided last for each; in observe mode nobody acts on it. Of who ends epochs. */
+/* What was decided last for each; in observe mode nobody acts on it. */
 static uint8_t decided[SITES];
 
 static uint32_t looks;
@@ -116,7 +116,7 @@ uint32_t sites_of_request(const struct site_request *request)
 {
     if (request->word != 0)
         return sites_number(request->word);
-    if (!large_site_is_learned())
+    if (!large_site_is_learned() && load_relaxed(&large_sites_special) == 0)
         return SITE_NONE;
     uint64_t shape = shape_of(request);
     uint64_t *place = &shapes[(shape >> 32) % SHAPES];
@@ -145,8 +145,8 @@ static void fade(struct large_site *site, const struct trials *trials)
 
 static void set_patience(struct large_site *site, unsigned patience)
 {
-    add_relaxed(&large_sites_special, (uint32_t)((patience != 0) - (load_relaxed(&site->patience) != 0)));
-    store_relaxed(&site->patience, patience);
+    uint32_t before = __atomic_exchange_n(&site->patience, patience, __ATOMIC_RELAXED);
+    add_relaxed(&large_sites_special, (uint32_t)((patience != 0) - (before != 0)));
 }
 
 /* Of what the trials' pages have cost, in millionths. */
@@ -164,7 +164,7 @@ static void decide(uint32_t number, struct large_site *site, uint64_t ms)
 {
     struct trials trials = trials_of(site);
     uint32_t count = trials_count(&trials);
-    unsigned before = decided[number];
+    unsigned before = load_relaxed(&decided[number]);
     uint64_t age_ms = knob_get(KNOB_BIGCACHE_MS, size_bin(site_mean_bytes(site)));
     uint32_t price_ns = load_relaxed(&policy.memory_price);
     unsigned after = patience_choose(&trials, before, age_ms, price_ns);
@@ -182,7 +182,7 @@ static void decide(uint32_t number, struct large_site *site, uint64_t ms)
             .subject = load_relaxed(&site->word),
             .applied = applied,
         });
-        decided[number] = (uint8_t)after;
+        store_relaxed(&decided[number], (uint8_t)after);
         if (applied)
             set_patience(site, after);
     }
@@ -212,11 +212,23 @@ void sites_each(void (*each)(uint32_t number, const struct large_site *site, voi
     }
 }
 
+static void forget(uint32_t number, const struct large_site *site, void *unused)
+{
+    (void)site, (void)unused;
+    store_relaxed(&decided[number], (uint8_t)0);
+    set_patience(&large_sites[number], 0);
+}
+
+void sites_reset(void)
+{
+    sites_each(forget, NULL);
+}
+
 void sites_preset(uintptr_t word, unsigned patience)
 {
     uint32_t number = patience <= PATIENCE_NONE ? sites_number(word) : SITE_NONE;
     if (number == SITE_NONE)
         return;
-    decided[number] = (uint8_t)patience;
+    store_relaxed(&decided[number], (uint8_t)patience);
     set_patience(&large_sites[number], patience);
 }

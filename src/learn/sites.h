@@ -32,8 +32,11 @@ void sites_epoch(uint64_t ms);
 /* Calls each(number, site, data) for the sites that there are. The site may change meanwhile. Any thread. */
 void sites_each(void (*each)(uint32_t number, const struct large_site *site, void *data), void *data);
 
+/* All blocks are kept as others again, until the learner decides anew. Any thread. */
+void sites_reset(void);
+
 /* Of a saved policy: the site's blocks are kept 2^patience times as long as others, or, with PATIENCE_NONE, not. Other values do
- * nothing. At the start. */
+ * nothing. In force whether the learner is on or not. At the start. */
 void sites_preset(uintptr_t word, unsigned patience);
 
 #endif

@@ -54,8 +54,8 @@ class Statistics(unittest.TestCase):
                 "For each MiB that the program requests, the allocator now costs 9 µs;"
                 " with the mode's own values it cost 12 µs.",
                 "All in all, what was tried in vain included, 23.0 % of the cost was saved.",
-                "The program became another 1 time.",
-                "A canary was taken back 2 times.",
+                "The program changed once, and was learned anew.",
+                "A policy that had been the best was taken back 2 times.",
             ],
         )
         self.assertIn(

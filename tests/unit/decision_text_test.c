@@ -25,10 +25,10 @@ static void knobs_are_said_with_their_blocks(void)
     age.index = 15;
     age.evidence = 12;
     age.gain = 18400;
-    check_text(age, "set bigcache_ms of blocks above 1048576 KiB from 1000 to 4000 ms; evidence 12; expected to save 1.8 % of the cost");
+    check_text(age, "set bigcache_ms of blocks above 1048576 KiB from 1000 to 4000 ms; from 12 epochs; expected to save 1.8 % of the cost");
     age.applied = 0;
     age.gain = -100000;
-    check_text(age, "would set bigcache_ms of blocks above 1048576 KiB from 1000 to 4000 ms; evidence 12; expected to add 10.0 % of the cost");
+    check_text(age, "would set bigcache_ms of blocks above 1048576 KiB from 1000 to 4000 ms; from 12 epochs; expected to add 10.0 % of the cost");
     struct decision magazine = {.kind = DECIDED_KNOB, .what = KNOB_MAGAZINE_BYTES, .index = 4, .before = 1, .after = 2, .gain = 999};
     check_text(magazine, "would set magazine_bytes of blocks of 64 B from 1 to 2 bytes");
     struct decision purge = {.kind = DECIDED_KNOB, .what = KNOB_PURGE_MS, .before = 1000, .after = 0, .applied = 1};
@@ -40,7 +40,7 @@ static void others_are_said(void)
     check_text((struct decision){.kind = DECIDED_STATE, .what = 1}, "frozen: the best policy stays in force");
     check_text((struct decision){.kind = DECIDED_STATE, .what = 0}, "learns: policies compete");
     check_text((struct decision){.kind = DECIDED_STATE, .what = 99}, "another state");
-    check_text((struct decision){.kind = DECIDED_CLASS_OPENED, .subject = 80, .applied = 1, .evidence = 5}, "opened a size class of 80 B; evidence 5");
+    check_text((struct decision){.kind = DECIDED_CLASS_OPENED, .subject = 80, .applied = 1, .evidence = 5}, "opened a size class of 80 B; from 5 samples");
     check_text((struct decision){.kind = DECIDED_CLASS_CLOSED, .subject = 80}, "would close a size class of 80 B");
     check_text((struct decision){.kind = DECIDED_SITE, .subject = 0xabc, .before = 1000, .after = 20, .applied = 1},
                "keeps freed blocks of site 0xabc for 20 ms instead of 1000");

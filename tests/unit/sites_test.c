@@ -14,6 +14,8 @@
 #include "learn/decisions.h"
 #include "learn/site_lines.h"
 #include "learn/sites.h"
+#include "random.h"
+#include "scale.h"
 #include "worker.h"
 
 enum { HERE = 1001, THERE = 2002, START_MS = 1000000 };
@@ -174,10 +176,22 @@ static void a_site_that_comes_back_too_late_is_not_kept(void)
     p = take(MIB, HERE);
     hak_free(p);
     CHECK(arena_tag(p) == TAG_LARGE_KEPT);
-    policy.learn = LEARN_OFF;
+}
+
+/* What was learned elsewhere is in force in a process that learns nothing. */
+static void presets_need_no_learner(void)
+{
+    start();
     sites_preset(HERE, PATIENCE_NONE);
-    hak_free(take(MIB, HERE));
-    CHECK(arena_tag(p) == TAG_LARGE_KEPT); /* what was learned counts while the learner is on */
+    char *p = take(MIB, HERE);
+    hak_free(p);
+    CHECK(arena_tag(p) == TAG_LARGE_GONE);
+    CHECK(large_sites_special == 1);
+    sites_reset();
+    CHECK(large_sites_special == 0);
+    p = take(MIB, HERE);
+    hak_free(p);
+    CHECK(arena_tag(p) == TAG_LARGE_KEPT);
 }
 
 static void a_site_that_comes_back_a_little_late_is_kept_longer(void)
@@ -297,6 +311,51 @@ static void places_are_known_by_their_stacks(void)
     }
 }
 
+/* ---- Threads. */
+
+enum { THREADS = 4, ROUNDS = 3000, HANDED = 8 };
+
+static void *handed[HANDED];
+
+/* Takes for one of two sites, and frees what another thread has taken. */
+static void take_and_hand_over(void *argument)
+{
+    uint64_t state = (uintptr_t)argument;
+    for (size_t i = 0; i < scaled_work(ROUNDS); i++) {
+        char *p = take(40000 + random_below(&state, 100000), random_below(&state, 2) == 0 ? HERE : THERE);
+        p[0] = p[30000] = 1;
+        char *old = __atomic_exchange_n(&handed[random_below(&state, HANDED)], p, __ATOMIC_ACQ_REL);
+        if (old != NULL && random_below(&state, 2) == 0)
+            hak_free_at(old, 40000, THERE);
+        else
+            hak_free(old);
+    }
+}
+
+static void threads_share_sites(void)
+{
+    start();
+    policy.learn = LEARN_ON;
+    struct worker workers[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        worker_start(&workers[i]);
+        worker_begin(&workers[i], take_and_hand_over, (void *)(i + 1));
+    }
+    for (int i = 0; i < 100; i++)
+        sites_epoch((uint64_t)i);
+    for (int i = 0; i < THREADS; i++) {
+        worker_wait(&workers[i]);
+        worker_stop(&workers[i]);
+    }
+    for (int i = 0; i < HANDED; i++)
+        hak_free(handed[i]);
+    const struct large_site *here = site(HERE);
+    const struct large_site *there = site(THERE);
+    CHECK(here->requests + there->requests == THREADS * scaled_work(ROUNDS));
+    CHECK(here->frees == here->requests && there->frees == there->requests);
+    CHECK(here->remote_frees > 0 && here->least >= 40000 && here->most < 140000);
+}
+
 /* ---- In a saved policy. */
 
 static const struct policy_key us = {"/bin/a", "ab12", 1000};
@@ -364,10 +423,12 @@ int main(void)
         UNIT_TEST(without_the_learner_there_are_no_trials),
         UNIT_TEST(trials_are_some_frees),
         UNIT_TEST(a_site_that_comes_back_too_late_is_not_kept),
+        UNIT_TEST(presets_need_no_learner),
         UNIT_TEST(a_site_that_comes_back_a_little_late_is_kept_longer),
         UNIT_TEST(leases_are_doublings_of_the_age),
         UNIT_TEST(an_observer_changes_nothing),
         UNIT_TEST(places_are_known_by_their_stacks),
+        UNIT_TEST(threads_share_sites),
         UNIT_TEST(a_saved_policy_tells_how_sites_are_kept),
         UNIT_TEST(what_is_in_force_is_written),
     };

@@ -1,6 +1,6 @@
 /*
- * learn/learner.h on simulated programs (program.h): how soon it comes near the best fixed policy, what that costs on the way, and what
- * a program can do to it that is made to hurt it.
+ * learn/learner.h on simulated programs (program.h): how soon it comes near the best fixed policy, what that costs on the way,
+ * and what a program can do to it that is made to hurt it.
  */
 #include "unit.h"
 
@@ -19,7 +19,8 @@ static const struct phase hoard = {.large = 0.01, .working_set = 400, .interval_
 static const struct phase valleys = {.valley = 200, .valley_ms = 3000, .base = 2000};
 
 /* One that they fit. */
-static const struct phase modest = {.large = 0.05, .working_set = 8, .interval_ms = 5, .refills = {2, 2}, .threads = 2, .base = 20000};
+static const struct phase modest = {.large = 0.05, .working_set = 8, .interval_ms = 5, .refills = {2, 2}, .threads = 2,
+                                    .base = 20000};
 
 struct regret {
     double of_mode;  /* what the mode's values cost more than the best fixed policy, as a share */
@@ -49,8 +50,8 @@ static struct regret regret_of(const char *name, const struct phase *phase, uint
         regret.worst = this > regret.worst ? this : regret.worst;
         regret.at_end += end / SEEDS;
     }
-    printf("%-14s %6lu ms: mode %+7.1f %%, learner %+6.1f %% (worst %+6.1f %%), at the end %+5.1f %%\n", name, (unsigned long)ms,
-           regret.of_mode * 100, regret.mean * 100, regret.worst * 100, regret.at_end * 100);
+    printf("%-14s %6lu ms: mode %+7.1f %%, learner %+6.1f %% (worst %+6.1f %%), at the end %+5.1f %%\n", name,
+           (unsigned long)ms, regret.of_mode * 100, regret.mean * 100, regret.worst * 100, regret.at_end * 100);
     (void)fflush(stdout);
     return regret;
 }
@@ -105,8 +106,8 @@ static void comes_back_after_a_phase_change(void)
             mode += (run.mode_cost / run.best_cost - 1) / SEEDS / 6;
         }
     }
-    printf("two phases: 2 s after a change %+.1f %% at first, %+.1f %% when both are known; mode %+.1f %%\n", first * 100, again * 100,
-           mode * 100);
+    printf("two phases: 2 s after a change %+.1f %% at first, %+.1f %% when both are known; mode %+.1f %%\n", first * 100,
+           again * 100, mode * 100);
     (void)fflush(stdout);
     CHECK(first < 1 && again < 0.1);
 }

@@ -31,6 +31,7 @@ static struct {
     uint64_t start_ms;
     bool settles;                /* the epoch has not begun */
     uint64_t settled_ms;
+    uint64_t delay_ms;           /* learner_delay_ms */
     unsigned settle_beats;
     struct arm in_force;
     struct learner learner;
@@ -118,7 +119,8 @@ static void put_in_force(const struct arm *arm, uint64_t now_ms)
         arm_switch(&self.in_force, arm);
     self.in_force = *arm;
     self.settle_beats = 0;
-    self.settled_ms = now_ms + learner_delay_ms(&self.learner);
+    self.delay_ms = learner_delay_ms(&self.learner);
+    self.settled_ms = now_ms + self.delay_ms;
     if (!is_other)
         signals_begin(&self.signals, false, now_ms);
 }
@@ -140,6 +142,7 @@ static void begin(uint64_t now_ms)
     self.in_force = *learner_arm(&self.learner);
     self.settles = true;
     self.settled_ms = now_ms;
+    self.delay_ms = 0;
     self.settle_beats = 0;
     show_now();
 }
@@ -164,7 +167,7 @@ static void end_epoch(uint64_t now_ms)
 
 static void measure(const struct heap *heap, uint64_t now_ms)
 {
-    uint64_t delay_ms = EPOCH_DELAYS * learner_delay_ms(&self.learner);
+    uint64_t delay_ms = EPOCH_DELAYS * self.delay_ms;
     uint64_t usual_ms = (uint64_t)EPOCH_MS << self.learner.stretch;
     uint64_t least_ms = delay_ms > usual_ms ? delay_ms : usual_ms;
     uint64_t least_bytes = (EPOCH_BEATS * load_relaxed(&policy.heartbeat_bytes)) << self.learner.stretch;

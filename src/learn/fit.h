@@ -3,7 +3,7 @@
  * (docs/decisions/0029-classes-that-fit.md). What is known comes from refills (fit_sizes.h) and from the heaps' counts; what
  * follows from it is chosen in fit_choice.h; heap/classes.h does it.
  *
- * Any thread, behind the door, no lock held. Of threads that come at once one does it, and the others go on.
+ * Not in the hardened library. Any thread, behind the door, no lock held. Of threads that come at once one does it, and the others go on.
  */
 #ifndef HAK_LEARN_FIT_H
 #define HAK_LEARN_FIT_H
@@ -22,8 +22,8 @@ void fit_epoch(uint64_t now_ms);
  * start it often keeps. */
 void fit_at_heartbeat(uint64_t now_ms);
 
-/* Opens the class that an earlier run has found worth it. False: there can be none of this size, or the allocator has not started
- * (door_open). */
+/* Opens the class that an earlier run has found worth it. False: there can be none of this size, somebody else is here just now, or
+ * the allocator has not started (door_open). */
 bool fit_preset(size_t size);
 
 /* Calls `tell` with the size of each open class, and the refills behind it. */

@@ -12,6 +12,7 @@
 #include "heap/shelf.h"
 #include "heap/sleeper.h"
 #include "large/large.h"
+#include "span/huge.h"
 #include "span/span.h"
 
 struct heap_events heap_events;
@@ -30,9 +31,8 @@ static void look_at_next_magazine(struct heap *heap)
     heap->shelf[class].touched = false;
 }
 
-static void give_back_old(struct heap *heap)
+static void give_back_old(struct heap *heap, uint64_t now)
 {
-    uint64_t now = clock_now_ms();
     if (now - heap->aged_ms <= policy.purge_ms / LOOKS_PER_DELAY)
         return;
     heap->aged_ms = now;
@@ -56,7 +56,9 @@ void heartbeat(struct heap *heap)
     look_at_next_magazine(heap);
     life_clean_one();
     sleeper_look(heap);
-    give_back_old(heap);
+    uint64_t now = clock_now_ms();
+    give_back_old(heap, now);
+    huge_consider(now);
     purger_consider(heap);
     if (heap_events.heartbeat != NULL)
         heap_events.heartbeat(heap);

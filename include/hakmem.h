@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -108,6 +109,12 @@ HAK_EXPORT int hak_set_limit(size_t soft, size_t hard) HAK_NOTHROW;
  * the one before when this returns. Not from signal handlers. (hakmem's own) */
 HAK_EXPORT void hak_set_limit_callback(void (*callback)(size_t held, size_t limit, void *data), void *data) HAK_NOTHROW;
 
+/* Sets the mode, as HAKMEM_MODE does at the start: "minimal", "fast", "balanced", "learning" or "research" (docs/learning.md). The
+ * mode's values take effect within a few MiB of requests; what was learned before, or loaded, is replaced by them. What the
+ * environment has set besides the mode stays, and guarded samples and the trace stay as they were started. Returns 0, or EINVAL
+ * for another name. Any thread; async-signal-safe. (hakmem's own) */
+HAK_EXPORT int hak_mode_set(const char *name) HAK_NOTHROW;
+
 /* Starts check mode in a running process, as HAKMEM_CHECK=1 does from the start (docs/safety.md). Blocks from before have no
  * zones around them; freeing them is verified, and they are not used again as long as others live beside them. Check mode does
  * not end. Returns 0, EALREADY, or ENOMEM. Not from signal handlers. (hakmem's own) */
@@ -167,6 +174,35 @@ HAK_EXPORT int hak_profile_stop(void) HAK_NOTHROW;
  * never was a profile, EBUSY if another thread writes one, ENOMEM, or why the file cannot be written (open, write, rename). Takes
  * memory from the system meanwhile, none from the heap. Other threads go on. Not from signal handlers. (hakmem's own) */
 HAK_EXPORT int hak_profile_dump(const char *path) HAK_NOTHROW;
+
+/* hak_malloc for a caller that says where in the program it is. `site` is any word but 0 that stands for the place and is the same
+ * in each run, as HAK_SITE is; 0 stands for none. Blocks above 32 KiB that a site has freed are kept for its next requests first,
+ * and while the learner is on, for as long as pays for this site. Up to 511 sites are known; others, and smaller blocks, are served
+ * as by hak_malloc. What it returns may go to free and to all others. (hakmem's own; see docs/decisions/0030) */
+HAK_EXPORT void *hak_alloc_at(size_t size, uintptr_t site) HAK_NOTHROW HAK_MALLOC HAK_ALLOC_SIZE(1) HAK_WARN_UNUSED;
+
+/* hak_free_sized for a caller that also says which site will want such a block next. 0: the one that requested this one. The
+ * block may come from any allocating function; `size` is what was asked for. (hakmem's own) */
+HAK_EXPORT void hak_free_at(void *ptr, size_t size, uintptr_t site) HAK_NOTHROW;
+
+/* A word for the place where it stands: a constant, made of the file's name (without directories, so that it is the same
+ * wherever the program is built) and the line. Never 0. Of long names the last 32 characters count. */
+#define HAK_SITE HAK_SITE_MIX_((HAK_SITE_FILE_(0x9e3779b9u) ^ (uintptr_t)__LINE__) * HAK_SITE_PRIME_)
+
+#if defined(__FILE_NAME__)
+#define HAK_SITE_NAME_ __FILE_NAME__
+#else
+#define HAK_SITE_NAME_ __FILE__
+#endif
+#define HAK_SITE_PRIME_ ((uintptr_t)0x100000001b3u)
+#define HAK_SITE_MIX_(word) (((word) ^ (word) >> 15) | 1)
+/* The i-th character from the end, 0 before the first. */
+#define HAK_SITE_CHARACTER_(i) \
+    (uintptr_t)(unsigned char)HAK_SITE_NAME_[(i) < sizeof HAK_SITE_NAME_ ? sizeof HAK_SITE_NAME_ - 1 - (i) : sizeof HAK_SITE_NAME_ - 1]
+#define HAK_SITE_1_(word, i) (((word) ^ HAK_SITE_CHARACTER_(i)) * HAK_SITE_PRIME_)
+#define HAK_SITE_4_(word, i) HAK_SITE_1_(HAK_SITE_1_(HAK_SITE_1_(HAK_SITE_1_(word, i), (i) + 1), (i) + 2), (i) + 3)
+#define HAK_SITE_16_(word, i) HAK_SITE_4_(HAK_SITE_4_(HAK_SITE_4_(HAK_SITE_4_(word, i), (i) + 4), (i) + 8), (i) + 12)
+#define HAK_SITE_FILE_(word) HAK_SITE_16_(HAK_SITE_16_((uintptr_t)(word), 1), 17)
 
 /* "MAJOR.MINOR.PATCH". */
 HAK_EXPORT const char *hak_version(void) HAK_NOTHROW;

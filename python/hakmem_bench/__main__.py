@@ -63,6 +63,7 @@ def _options(parsed: argparse.Namespace) -> lab.Options:
     return lab.Options(
         quick=parsed.quick,
         peers=getattr(parsed, "peers", None),
+        modes=getattr(parsed, "modes", False),
         tests=parsed.tests,
         repetitions=parsed.repetitions,
         output=parsed.output,
@@ -185,6 +186,7 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         epilog=f"other commands: hakmem bench {'|'.join(_COMMANDS)}; see hakmem bench COMMAND --help",
     )
     parser.add_argument("--peers", metavar="NAME,...", help=f"only these: {', '.join(peers.LEGAL)}")
+    parser.add_argument("--modes", action="store_true", help="instead of peers: the same library in its other modes")
     parser.set_defaults(call=lambda a: lab.bench(_options(a), " ".join(["bench", *words]), console))
     return parser.parse_args(words)
 

@@ -38,6 +38,8 @@ _FULL_REPETITIONS = 7
 class Options:
     quick: bool = False
     peers: str | None = None
+    modes: bool = False
+    """The peers are the same library in its other modes."""
     tests: str | None = None
     repetitions: int | None = None
     output: Path | None = None
@@ -131,12 +133,17 @@ def measure(
 
 
 def bench(options: Options, asked: str, console: Console) -> int:
+    if options.modes and options.peers:
+        raise CannotError(f"--modes --peers {options.peers}: legal is one of the two")
     tests = suite.choose(options.tests, quick=options.quick)
     names = peers.choose(options.peers) if options.peers else list(peers.QUICK if options.quick else peers.NAMES)
     library = build.ensure_library()
     build.build_benchmarks()
-    others = [peer for peer in get_peers([name for name in names if name != OURS], console)]
     ours = peers.ours(library)
+    if options.modes:
+        others = peers.in_modes(ours)
+    else:
+        others = get_peers([name for name in names if name != OURS], console)
     result = measure(tests, [ours, *others], options, asked, console, library)
     broken = any(not sample.good for test in result.tests for sample in test.samples.get(OURS, []))
     return 130 if not result.complete else int(broken)

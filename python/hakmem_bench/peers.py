@@ -8,12 +8,12 @@ import platform
 import subprocess
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from hakmem_bench import sources
 from hakmem_bench.model import OURS, ROOT, CannotError, Peer
-from hakmem_cli import info
+from hakmem_cli import info, modes
 
 KEPT = ROOT / "build" / "lab" / "peers"
 
@@ -67,6 +67,12 @@ def choose(text: str | None, default: Sequence[str] = NAMES) -> list[str]:
 def ours(library: Path, name: str = OURS) -> Peer:
     facts = dict(info.library_facts(library))
     return Peer(name, facts["build"], f"this tree, build id {facts['build id']}", str(library))
+
+
+def in_modes(ours: Peer) -> list[Peer]:
+    """The same library in each other mode; research is left out, which writes a trace."""
+    names = [name for name in modes.MODES if name not in ("balanced", "research")]
+    return [replace(ours, name=name, environment={**ours.environment, "HAKMEM_MODE": name}) for name in names]
 
 
 def _record() -> dict[str, Peer]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from hakmem_cli import fuzz, info, programs, run, soak, symbolize, test, venv
+from hakmem_cli import fuzz, info, policy, programs, run, soak, symbolize, test, venv
 from hakmem_cli.arguments import Parser, ended
+from hakmem_cli.modes import MODES
 from hakmem_cli.say import CannotError
-
-MODES = ("minimal", "fast", "balanced")
 
 _OBSERVERS = {
     "stat": "statistics of a running process, or of a file of them",
@@ -16,6 +15,7 @@ _OBSERVERS = {
     "doctor": "is the library really in use?",
     "prof": "which code of a running process allocates how much",
     "report": "profiles and recorded statistics as one page",
+    "explain": "what was learned, from what, and what it saved, in sentences",
 }
 
 
@@ -26,7 +26,7 @@ def _test(everything: bool, names: list[str] | None, check: bool) -> int:
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    how = run.How(parsed.mode, parsed.check, parsed.hardened, parsed.stats, parsed.live)
+    how = run.How(parsed.mode, parsed.check, parsed.hardened, parsed.stats, parsed.live, parsed.policy)
     return run.run(parsed.program, how)
 
 
@@ -47,7 +47,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
 
     run_parser = commands.add_parser("run", help="run a program with hakmem", allow_abbrev=False, usage=run.USE)
-    run_parser.add_argument("--mode", choices=MODES, help="policy to run with (default: balanced)")
+    run_parser.add_argument("--mode", choices=MODES, help="how much is cached; does it learn? (default: balanced)")
+    run_parser.add_argument("--policy", metavar="FILE", help="what was learned: loaded, and saved if --mode learning")
     run_parser.add_argument("--check", action="store_true", help="look for memory bugs, and report them (slower)")
     run_parser.add_argument("--hardened", action="store_true", help="with the library that stops attackers (slower)")
     run_parser.add_argument("--stats", metavar="FILE", help="add statistics there each second, and at its end (JSON)")
@@ -73,6 +74,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
     info_parser = commands.add_parser("info", help="which binary, on which machine", allow_abbrev=False)
     info_parser.set_defaults(call=lambda a: info.info())
+
+    policy_parser = commands.add_parser("policy", help="files of what was learned", allow_abbrev=False)
+    policy.add_arguments(policy_parser)
 
     symbolize_parser = commands.add_parser("symbolize", help="name functions and lines in a report", allow_abbrev=False)
     symbolize_parser.add_argument("file", nargs="?", help="the report (default: standard input)")

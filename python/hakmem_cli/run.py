@@ -13,13 +13,14 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from hakmem_cli import build, symbolize
+from hakmem_cli import build, policy_text, symbolize
+from hakmem_cli.modes import LEARNING_MODES, LEARNS
 from hakmem_cli.say import CannotError, say
 
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 
-USE = "hakmem run [--mode M] [--check] [--hardened] [--stats FILE] [--live] -- PROGRAM ARGS..."
+USE = "hakmem run [--mode M] [--policy FILE] [--check] [--hardened] [--stats FILE] [--live] -- PROGRAM ARGS..."
 
 
 def _original_environment() -> dict[str, str]:
@@ -37,6 +38,7 @@ class How:
     hardened: bool = False
     stats: str | None = None
     live: bool = False
+    policy: str | None = None
 
 
 def _statistics_file(name: str) -> str:
@@ -45,6 +47,26 @@ def _statistics_file(name: str) -> str:
     if path.is_dir() or not path.parent.is_dir():
         what = "a directory" if path.is_dir() else f"there is no directory {path.parent}"
         raise CannotError(f"run: --stats {name}: {what}; legal is a file that can be written")
+    return str(path)
+
+
+def _learns(environment: dict[str, str]) -> bool:
+    """Does the program, started with this, learn, and so make the file?"""
+    learn = environment.get("HAKMEM_LEARN")
+    if learn is not None and learn.partition(":")[0] in LEARNS:
+        return learn.partition(":")[0] == "on"
+    return environment.get("HAKMEM_MODE") in LEARNING_MODES
+
+
+def _policy_file(name: str, environment: dict[str, str]) -> str:
+    """Absolute, and sound: the library would say one line about it, and go on without."""
+    path = Path(name).absolute()
+    if path.exists():
+        policy_text.read(path)
+    elif not path.parent.is_dir():
+        raise CannotError(f"run: --policy {name}: there is no directory {path.parent}")
+    elif not _learns(environment):
+        raise CannotError(f"run: --policy {name}: no such file, and nothing learns one; --mode learning does")
     return str(path)
 
 
@@ -75,6 +97,8 @@ def _environment(how: How) -> dict[str, str]:
         environment.setdefault("HAKMEM_CHECK", "1")
     if how.stats is not None:
         environment["HAKMEM_STATS"] = _statistics_file(how.stats)
+    if how.policy is not None:
+        environment["HAKMEM_POLICY"] = _policy_file(how.policy, environment)
     if how.live:
         environment["HAKMEM_LIVE"] = str(live_directory())
     disable = environment.get("HAKMEM_DISABLE", "0")

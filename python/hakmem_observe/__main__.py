@@ -14,7 +14,7 @@ from hakmem_cli.arguments import Parser, ended  # noqa: E402
 from hakmem_cli.say import CannotError  # noqa: E402
 
 # The module of a command has USE, add_arguments(parser) and a function of the command's name.
-COMMANDS = ("stat", "top", "doctor", "prof", "report")
+COMMANDS = ("stat", "top", "doctor", "prof", "report", "explain")
 
 
 def run(words: list[str]) -> int:

@@ -38,7 +38,7 @@ _METRIC = struct.Struct("<QQQQIIBBBBI")
 
 # Scopes: an address; an offset in each heap, and a word for each class there; the same within each heap's counts.
 PROCESS, HEAP, CLASS, COUNT, COUNT_CLASS = range(5)
-GROUPS = ("memory", "counters", "os", "profile", "locks")
+GROUPS = ("memory", "counters", "os", "profile", "locks", "learner")
 
 
 class Head(NamedTuple):

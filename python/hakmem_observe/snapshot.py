@@ -41,6 +41,7 @@ class Snapshot:
     unix_ms: int
     uptime_ms: int = 0
     library: str = ""
+    mode: str = ""  # "balanced", ...; "" if the library does not say
     memory: dict[str, Number] = field(default_factory=dict)  # gauges in bytes; None: there is no such limit
     counters: dict[str, Number] = field(default_factory=dict)  # sums since the process's start
     classes: list[dict[str, Any]] = field(default_factory=list)  # "class", "size", "live_blocks", ...
@@ -72,6 +73,7 @@ class Snapshot:
             "pid": self.pid,
             "unix_ms": self.unix_ms,
             "uptime_ms": self.uptime_ms,
+            **({"mode": self.mode} if self.mode else {}),
             "memory": self.memory,
             "counters": self.counters,
             "classes": self.classes,
@@ -89,7 +91,7 @@ class Snapshot:
 _NUMBERS = ("pid", "unix_ms", "uptime_ms")
 _TABLES = ("memory", "counters", "os", "profile")
 _LISTS = ("classes", "threads", "locks")
-_KNOWN = ("schema", "version", "library", *_NUMBERS, *_TABLES, *_LISTS)
+_KNOWN = ("schema", "version", "library", "mode", *_NUMBERS, *_TABLES, *_LISTS)
 
 
 def _gauge(name: str, value: Number) -> Number:
@@ -143,6 +145,7 @@ def from_json(told: Any, where: str) -> Snapshot:
     return Snapshot(
         **{key: told.get(key, 0) for key in _NUMBERS},
         library=str(told.get("library", "")),
+        mode=str(told.get("mode", "")),
         memory=tables["memory"],
         counters=tables["counters"],
         classes=_list(told, "classes", where),

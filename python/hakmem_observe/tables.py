@@ -149,7 +149,8 @@ def flat(prefix: str, told: object) -> Iterable[tuple[str, str]]:
         for name, value in told.items():
             yield from flat(f"{prefix}.{name}" if prefix else str(name), value)
     elif isinstance(told, list):
-        yield prefix, f"{len(told)} rows"
+        if told:
+            yield prefix, f"{len(told)} rows"
     else:
         yield prefix, str(told)
 
@@ -169,7 +170,8 @@ def header(snapshot: Snapshot, what: str) -> str:
         if (limit := snapshot.memory.get(f"{kind}_limit_bytes")) is not None
     ]
     age = f"up {words.duration(snapshot.uptime_ms)}" if snapshot.uptime_ms else ""
-    parts = [f"process {snapshot.pid}", what, library, age, *limits]
+    mode = f"mode {snapshot.mode}" if snapshot.mode else ""
+    parts = [f"process {snapshot.pid}", what, library, mode, age, *limits]
     return ", ".join(part for part in parts if part)
 
 

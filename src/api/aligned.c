@@ -8,11 +8,15 @@
 #include "heap/seal.h"
 #include "os/os.h"
 
-static FRAGILE void *of_class(unsigned class, size_t size)
+/* Blocks of this size and of all larger ones are aligned to it, whatever their class; those of 8 bytes to 8. */
+#define ALL_ALIGNED_TO ((size_t)SIZE_CLASS_STEP)
+
+/* A block for a request of `bytes`, of which `size` are used. */
+static FRAGILE void *of_size(size_t bytes, size_t size)
 {
-    void *block = hot_malloc(seal_room(class));
+    void *block = hot_malloc(bytes);
     if (is_sealed(block))
-        seal_resize(block, class, size);
+        seal_resize(block, arena_tag(block) % SIZE_CLASSES, size);
     return block;
 }
 
@@ -27,9 +31,11 @@ static FRAGILE void *allocate(size_t alignment, size_t size)
         if (keeper_now() != NULL)
             return door_malloc_kept(size, alignment, FAMILY_MALLOC);
     }
+    if (alignment <= ALL_ALIGNED_TO && size <= SEALED_MAX)
+        return of_size(alignment > 8 ? max_size(size, ALL_ALIGNED_TO - SEAL_BYTES) : size, size);
     unsigned class = size <= SEALED_MAX ? size_class_aligned(alignment, size + SEAL_BYTES) : SIZE_CLASSES;
     if (class < SIZE_CLASSES)
-        return of_class(class, size);
+        return of_size(seal_room(class), size);
     bool zero;
     return door_malloc_large(size, alignment, &zero);
 }

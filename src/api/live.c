@@ -63,7 +63,7 @@ static void write_page(void)
     store_relaxed(&page->sequence, page->sequence + 1);
     store_fence();
     out_to_memory(&out, (char *)page + TEXT_AT, LIVE_BYTES - TEXT_AT);
-    stats_json(&out);
+    stats_json(&out, DECISIONS_AGAIN);
     page->length = out_end(&out) == 0 ? (uint32_t)out.length : 0;
     store_release(&page->sequence, page->sequence + 1);
 }

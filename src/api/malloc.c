@@ -30,6 +30,20 @@ FRAGILE void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size)
     hot_free_sized(ptr, size);
 }
 
+/* A kept block that is lent again was not all written, perhaps: only what was is cleared. */
+static FRAGILE void *calloc_large(size_t bytes)
+{
+    bool zero;
+    void *block = door_malloc_large(bytes, 1, &zero);
+    if (block == NULL || zero)
+        return block;
+    if (large_find(block) != NULL)
+        large_clear(block, bytes);
+    else
+        memset(block, 0, bytes);
+    return block;
+}
+
 FRAGILE void *hak_calloc(size_t count, size_t size)
 {
     size_t bytes;
@@ -37,11 +51,10 @@ FRAGILE void *hak_calloc(size_t count, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    bool zero = false;
-    void *block = bytes <= SMALL_MAX ? hot_malloc(bytes) : door_malloc_large(bytes, 1, &zero);
-    if (is_sealed(block))
-        zero = true;
-    if (block != NULL && !zero)
+    if (bytes > SMALL_MAX)
+        return calloc_large(bytes);
+    void *block = hot_malloc(bytes);
+    if (block != NULL && !is_sealed(block))
         memset(block, 0, bytes);
     return block;
 }

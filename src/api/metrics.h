@@ -21,7 +21,7 @@ enum metric_scope {
     METRIC_COUNT_CLASS, /* the same; word i is of class i */
 };
 
-enum metric_group { METRIC_MEMORY, METRIC_COUNTERS, METRIC_OS, METRIC_PROFILE, METRIC_LOCKS };
+enum metric_group { METRIC_MEMORY, METRIC_COUNTERS, METRIC_OS, METRIC_PROFILE, METRIC_LOCKS, METRIC_LEARNER };
 
 /* The sum of `count` words at `at`, `at` + stride, ..., times `scale`; of a class, one of the words. */
 struct metric {

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "api/learning.h"
+#include "api/remember.h"
 #include "api/route_trace.h"
 #include "api/watch.h"
 #include "base/fail.h"
@@ -32,6 +34,7 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     (void)arguments;
     options_load(environ != NULL ? environ : environment);
     watch_start();
+    learning_start();
     if (policy.trace == TRACE_ROUTE)
         route_trace_start();
     if (policy.crash_reports || policy.checks != 0)
@@ -42,4 +45,5 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
         guard_start();
     if (policy.profile_bytes > 0)
         start_profile();
+    remember_start();
 }

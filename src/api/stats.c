@@ -24,7 +24,7 @@ void class_use_add(struct class_use *use, const struct heap *heap, unsigned clas
 {
     size_t cached = magazine_count(heap, class);
     size_t taken = load_relaxed(&heap->shelf[class].blocks_out);
-    size_t there = (size_t)load_relaxed(&heap->counts->slabs[class]) * size_classes[class].blocks;
+    size_t there = (size_t)load_relaxed(&heap->counts->slabs[class]) * load_relaxed(&size_classes[class].blocks);
     use->cached += cached;
     use->in_slabs += there > taken ? there - taken : 0;
     use->live += taken > cached ? taken - cached : 0; /* a magazine may hold blocks of slabs that another heap has adopted */
@@ -33,7 +33,7 @@ void class_use_add(struct class_use *use, const struct heap *heap, unsigned clas
 static void add_heap(struct hak_stats *stats, const struct heap *heap)
 {
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        size_t size = size_classes[class].size;
+        size_t size = size_class_bytes(class);
         struct class_use use = {0};
         class_use_add(&use, heap, class);
         stats->small_blocks += use.live;
@@ -89,7 +89,7 @@ bool stats_next_heap(struct heap_free *free)
     *free = (struct heap_free){.at = heap, .number = heap->number};
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         free->cached_blocks[class] = magazine_count(heap, class);
-        free->cached_bytes += free->cached_blocks[class] * size_classes[class].size;
+        free->cached_bytes += free->cached_blocks[class] * size_class_bytes(class);
     }
     free->free_bytes = shelf_free_bytes(heap);
     free->slab_bytes = (load_relaxed(&heap->units) << UNIT_SHIFT) - load_relaxed(&heap->hole_bytes);

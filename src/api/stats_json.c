@@ -5,13 +5,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "api/learner_json.h"
 #include "api/metrics.h"
+#include "api/sites_json.h"
 #include "api/stats.h"
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "config/policy.h"
 #include "config/size_class.h"
 #include "heap/life.h"
+#include "learn/decisions.h"
 #include "os/os.h"
 
 enum { BUFFER_BYTES = 4096 };
@@ -62,8 +65,8 @@ static void memory(struct out *out)
     uint64_t cached = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         struct class_use use = use_of_class(class);
-        live += use.live * size_classes[class].size;
-        cached += use.cached * size_classes[class].size;
+        live += use.live * size_class_bytes(class);
+        cached += use.cached * size_class_bytes(class);
     }
     uint64_t slabs = sum_of("slab_bytes");
     uint64_t used = live + cached + sum_of("hole_bytes");
@@ -91,7 +94,7 @@ static void counters(struct out *out)
 static void row_of_class(struct out *out, unsigned class, const char *before)
 {
     struct class_use use = use_of_class(class);
-    out_print(out, "%s{\"class\":%u,\"size\":%u", before, class, size_classes[class].size);
+    out_print(out, "%s{\"class\":%u,\"size\":%u", before, class, size_class_bytes(class));
     number(out, "live_blocks", use.live);
     number(out, "cached_blocks", use.cached);
     number(out, "slab_free_blocks", use.in_slabs);
@@ -134,8 +137,8 @@ static void row_of_heap(struct out *out, const struct heap *heap, const char *be
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {
         struct class_use use = {0};
         class_use_add(&use, heap, i);
-        live += use.live * size_classes[i].size;
-        cached += use.cached * size_classes[i].size;
+        live += use.live * size_class_bytes(i);
+        cached += use.cached * size_class_bytes(i);
     }
     bool has_thread = load_relaxed(&heap->tls) != NULL;
     out_print(out, "%s{\"heap\":%u,\"thread\":%d", before, heap->number, has_thread ? load_relaxed(&heap->thread) : 0);
@@ -211,11 +214,13 @@ void stats_begin(void)
     started_ms = clock_now_ms();
 }
 
-void stats_json(struct out *out)
+void stats_json(struct out *out, size_t decisions)
 {
     out_print(out, "{\"schema\":\"hakmem-stats\",\"version\":1,\"library\":\"%s\",\"pid\":%d", hak_version(), (int)getpid());
-    number(out, "unix_ms", clock_unix_ms());
-    number(out, "uptime_ms", clock_now_ms() - started_ms);
+    uint64_t now = clock_unix_ms();
+    uint64_t age = clock_now_ms() - started_ms;
+    number(out, "unix_ms", now);
+    number(out, "uptime_ms", age);
     memory(out);
     counters(out);
     classes(out);
@@ -224,6 +229,9 @@ void stats_json(struct out *out)
     system_calls(out);
     faults(out);
     profile(out);
+    learner_json(out, decisions, now - age);
+    if (decisions == DECISIONS_KEPT) /* not of a series */
+        sites_json(out);
     out_print(out, "}\n");
 }
 
@@ -232,7 +240,7 @@ int stats_write(const char *path, bool append)
     char buffer[BUFFER_BYTES];
     struct out out;
     out_to_file(&out, path, append, buffer, sizeof buffer);
-    stats_json(&out);
+    stats_json(&out, append && policy.stats == STATS_SERIES ? DECISIONS_AGAIN : DECISIONS_KEPT);
     return out_end(&out);
 }
 
@@ -241,6 +249,6 @@ int stats_write_to(int file)
     char buffer[BUFFER_BYTES];
     struct out out;
     out_to_open_file(&out, file, buffer, sizeof buffer);
-    stats_json(&out);
+    stats_json(&out, DECISIONS_KEPT);
     return out_end(&out);
 }

@@ -2,15 +2,20 @@
 #ifndef HAK_API_STATS_JSON_H
 #define HAK_API_STATS_JSON_H
 
+#include <stddef.h>
+
 #include "os/out.h"
 
 /* At the start of the program, from which its age is counted. */
 void stats_begin(void);
 
-/* Inside the door, or with no heap. */
-void stats_json(struct out *out);
+/* So many of the learner's decisions are enough for what is written again soon. */
+enum { DECISIONS_AGAIN = 32 };
 
-/* The same into a file; see out_to_file. 0, or an error's number. */
+/* With the latest `decisions` of the learner's. Inside the door, or with no heap. */
+void stats_json(struct out *out, size_t decisions);
+
+/* The same into a file; see out_to_file. With all decisions that are kept, but not in a series. 0, or an error's number. */
 int stats_write(const char *path, bool append);
 
 /* The same into an open file. */

@@ -57,6 +57,8 @@ static int serve(uint32_t request, uint64_t argument, const char *path)
         return purge();
     case REQUEST_STATS:
         return stats_write(path, false);
+    case REQUEST_MODE:
+        return hak_mode_set(path);
     case REQUEST_REPORT_STATS:
         return write_all_asked();
     default:
@@ -109,12 +111,13 @@ static bool is_due(uint64_t *last_ms, uint64_t now_ms, uint64_t period_ms)
            && __atomic_compare_exchange_n(last_ms, &last, now_ms, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-static void at_heartbeat(struct heap *heap)
+void watch_beat(void)
 {
     static uint64_t series_ms;
     static uint64_t live_ms;
+    if (policy.stats != STATS_SERIES && path_of(PATH_LIVE)[0] == '\0')
+        return;
     uint64_t now = clock_now_ms();
-    (void)heap;
     if (policy.stats == STATS_SERIES && is_due(&series_ms, now, SERIES_MS))
         (void)stats_write(path_of(PATH_STATS), true);
     if (path_of(PATH_LIVE)[0] != '\0' && (!live_is_own() || is_due(&live_ms, now, LIVE_MS)))
@@ -141,8 +144,6 @@ void watch_start(void)
     hak_control.metric_bytes = sizeof metrics[0];
     store_release(&hak_control.metric_count, (uint32_t)metric_count);
     heap_events.asked = serve_asked;
-    if (policy.stats == STATS_SERIES || path_of(PATH_LIVE)[0] != '\0')
-        heap_events.heartbeat = at_heartbeat;
     if (policy.stats == STATS_BY_SIGNAL)
         listen();
     if (path_of(PATH_LIVE)[0] != '\0')

@@ -8,4 +8,7 @@
 /* At the start of the program, options being known. */
 void watch_start(void);
 
+/* A heartbeat. */
+void watch_beat(void);
+
 #endif

@@ -135,7 +135,7 @@ struct checked *run_take(size_t bytes, struct run **found)
     struct shard *shard = &shards[shard_of_thread()];
     struct checked *block = NULL;
     lock_take(&shard->lock);
-    struct run *run = bytes <= SHARED_MOST ? with_room(shard, size_class_of(bytes)) : of_one_block(shard, bytes);
+    struct run *run = bytes <= SHARED_MOST ? with_room(shard, size_class_fixed(bytes)) : of_one_block(shard, bytes);
     if (run != NULL) {
         block = run->unused;
         run->unused = block->next;

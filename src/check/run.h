@@ -54,7 +54,7 @@ struct run {
     uint32_t taken;         /* of them, live or in quarantine */
     uint32_t reciprocal;    /* ceil(2^32 / stride); 0: there is one block */
     uint32_t shard;
-    uint32_t class;         /* of its memory's size; SIZE_CLASSES: none */
+    uint32_t class;         /* of its memory's size, a fixed one; SIZE_CLASSES: none */
     bool closed;            /* nothing may touch its pages */
     struct checked *unused;
     struct list_node room;  /* among those of its class with unused blocks */

@@ -21,7 +21,7 @@ static bool is_traced(const struct checked *block)
     case TRACE_OFFSET:
         return policy.traced + (uintptr_t)arena.base - start < max_size(block->size, 1);
     case TRACE_CLASS:
-        return block->size <= SMALL_MAX && size_class_of(block->size) == size_class_of(policy.traced);
+        return block->size <= SMALL_MAX && size_class_fixed(block->size) == size_class_fixed(policy.traced);
     case TRACE_ROUTE:
     case TRACE_NOTHING:
         break;

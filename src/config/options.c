@@ -9,13 +9,14 @@
 #include "base/bits.h"
 #include "base/fail.h"
 #include "base/fmt.h"
+#include "config/knobs.h"
 #include "config/paths.h"
 #include "config/policy.h"
 #include "config/size_class.h"
 #include "config/values.h"
 #include "os/os.h"
 
-enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024, ROUTES_USUAL = 1000, ROUTES_MOST = 1000000 };
+enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024, ROUTES_MOST = 1000000 };
 
 #define GUARD_BYTES_MOST TIB
 #define PROFILE_BYTES_MOST TIB
@@ -26,15 +27,6 @@ struct option {
     const char *default_value;
     bool (*set)(const char *value); /* false: not a legal value */
 };
-
-static bool parse_delay(const char *text, const char *end, uint32_t *out)
-{
-    size_t ms;
-    if (!value_number(text, end, DELAY_MOST_MS, &ms))
-        return false;
-    *out = (uint32_t)ms;
-    return true;
-}
 
 /* 0 is SIZE_MAX, no limit. */
 static bool parse_limit(const char *text, const char *end, size_t *out)
@@ -91,7 +83,7 @@ static bool parse_huge(const char *value, size_t length, enum huge_pages *out)
 static bool set_one_of_purge(struct policy *wanted, const char *text, const char *value, size_t length)
 {
     if (is_key(text, value, "delay"))
-        return parse_delay(value, value + length, &wanted->purge_ms);
+        return value_number(value, value + length, DELAY_MOST_MS, &wanted->purge_ms);
     if (is_key(text, value, "thread"))
         return parse_switch(value, length, &wanted->purger);
     return is_key(text, value, "huge") && parse_huge(value, length, &wanted->huge);
@@ -101,6 +93,7 @@ static bool set_one_of_purge(struct policy *wanted, const char *text, const char
 static bool set_purge(const char *text)
 {
     struct policy wanted = policy;
+    bool sets_delay = false;
     while (text != NULL) {
         const char *equals = strchr(text, '=');
         if (equals == NULL)
@@ -109,9 +102,12 @@ static bool set_purge(const char *text)
         const char *comma = strchr(value, ',');
         if (!set_one_of_purge(&wanted, text, value, comma != NULL ? (size_t)(comma - value) : strlen(value)))
             return false;
+        sets_delay |= is_key(text, value, "delay");
         text = comma != NULL ? comma + 1 : NULL;
     }
     policy = wanted;
+    if (sets_delay)
+        knob_pin(KNOB_PURGE_MS);
     return true;
 }
 
@@ -201,7 +197,7 @@ static bool parse_route(const char *value, const char *end, struct policy *wante
     if (strncmp(value, word, length) != 0)
         return false;
     wanted->trace = TRACE_ROUTE;
-    wanted->traced = ROUTES_USUAL;
+    wanted->traced = TRACE_ROUTES_USUAL;
     if (value + length == end)
         return true;
     return value[length] == ':' && value_number(value + length + 1, end, ROUTES_MOST, &wanted->traced) && wanted->traced > 0;
@@ -257,9 +253,16 @@ static bool set_live(const char *value)
     return path_set(PATH_LIVE, value);
 }
 
+static bool set_policy_file(const char *value)
+{
+    return path_set(PATH_POLICY, value);
+}
+
 /* In the order in which they take effect: a mode first, so that the others refine it. */
 static const struct option options[] = {
     {"HAKMEM_MODE", POLICY_MODES, "balanced", policy_set_mode},
+    {"HAKMEM_LEARN", POLICY_LEARN, "the mode's", policy_set_learn},
+    {"HAKMEM_POLICY", "an absolute path, of what was learned", "none", set_policy_file},
     {"HAKMEM_LIMIT", "SOFT or SOFT:HARD, bytes or with K, M, G, T, 0 for none, HARD not below SOFT", "the control group's",
      set_limit},
     {"HAKMEM_PURGE", "delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or several with commas between",

@@ -12,6 +12,7 @@ enum path {
     PATH_STATS, /* of a series of statistics */
     PATH_LIVE,  /* of the directory with the live pages */
     PATH_PROFILE, /* of the profile at the end, %p in it being the process's number */
+    PATH_POLICY,  /* of what was learned (learn/policy_file.h) */
     PATHS,
 };
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "config/size_class.h"
 
 /* Where the kernel may use huge pages. */
 enum huge_pages {
@@ -44,12 +45,45 @@ enum trace {
     TRACE_ROUTE,   /* of so many visits to the door: which way they went (api/route_trace.h) */
 };
 
+enum { TRACE_ROUTES_USUAL = 1000 };
+
+/* Which table of values is in force. Tools outside know this order. */
+enum mode { MODE_MINIMAL, MODE_FAST, MODE_BALANCED, MODE_LEARNING, MODE_RESEARCH, MODES };
+
+/* What the learner does (learn/). */
+enum learn {
+    LEARN_OFF,
+    LEARN_OBSERVE, /* says what it would do, and does nothing */
+    LEARN_ON,
+};
+
+/* Each of its parts can be left out. */
+enum learn_part {
+    LEARN_BIGCACHE = 1 << 0,
+    LEARN_SITES = 1 << 1,
+    LEARN_CLASSES = 1 << 2,
+    LEARN_ELO = 1 << 3,
+    LEARN_EVOLUTION = 1 << 4,
+    LEARN_ALL = (1 << 5) - 1,
+};
+
 struct policy {
-    size_t magazine_bytes;     /* most that one magazine may hold */
-    size_t thread_cache_bytes; /* most that all magazines of a thread may hold */
-    size_t bigcache_bytes;     /* most that freed large blocks may hold */
-    uint32_t bigcache_ms;      /* how long a freed large block is kept */
-    uint32_t purge_ms;         /* how long free units keep their pages */
+    /* These are knobs (knobs.h), which may change while others run: read with load_relaxed. */
+    size_t magazine_bytes[SIZE_CLASSES]; /* most that one magazine of the class may hold */
+    size_t batch_eighths[SIZE_CLASSES];  /* so much of a magazine is filled by a refill and given back by a flush */
+    size_t thread_cache_bytes;           /* most that all magazines of a thread may hold */
+    size_t bigcache_bytes;               /* most that freed large blocks may hold */
+    size_t bigcache_ms[SIZE_BINS];       /* how long a freed large block is kept */
+    size_t kept_most_bytes;              /* a larger one is not */
+    size_t purge_ms;                     /* how long free units keep their pages */
+    size_t purge_doublings;              /* how often that may double (span/decay.h) */
+
+    /* So may these. */
+    enum learn learn;
+    unsigned learn_parts;      /* of enum learn_part */
+    uint32_t memory_price;     /* what the learner takes a MiB held for a second to cost, in ns of a thread's time */
+    bool learn_is_pinned;      /* the user has said what the learner does: a mode leaves it alone */
+
     enum huge_pages huge;
     bool purger;               /* may the purger run as a thread? */
     size_t guard_bytes;        /* requested, between two guarded samples; 0: none */
@@ -70,10 +104,23 @@ struct policy {
 /* The values in force. */
 extern HIDDEN struct policy policy;
 
-/* Makes the values of the mode called `name` those in force. False: no such mode, nothing changed. */
+/* Makes the values of the mode called `name` those in force. False: no such mode, nothing changed. At the start of the process. */
 bool policy_set_mode(const char *name);
 
+/* The same in a process that runs, by any thread: what only takes effect at the start (guards, the trace) stays as it is. What was
+ * learned is replaced by the mode's values. */
+bool policy_switch_mode(const char *name);
+
+/* What the learner does, from "off", "observe" or "on", the last two perhaps followed by a colon and its parts. False: no such. */
+bool policy_set_learn(const char *value);
+
+/* The mode in force, the values that it says, and its name. */
+extern HIDDEN uint32_t policy_mode; /* enum mode */
+const struct policy *policy_of_mode(void);
+const char *policy_mode_name(void);
+
 /* The names of all modes, for messages. */
-#define POLICY_MODES "minimal, fast, balanced"
+#define POLICY_MODES "minimal, fast, balanced, learning, research"
+#define POLICY_LEARN "off, observe, on, or one of the last two, a colon and some of bigcache, sites, classes, elo, evolution with commas between"
 
 #endif

@@ -6,7 +6,9 @@
 uint8_t size_to_class[(SMALL_MAX >> SIZE_TABLE_STEP_SHIFT) + 1];
 struct size_class size_classes[SIZE_CLASSES];
 
-enum { BLOCKS_WANTED = 8 };
+enum { BLOCKS_WANTED = 8, CLASSES_PER_DOUBLING = 4, FITS_SHIFT = 7 };
+
+_Static_assert(1 << FITS_SHIFT == SIZE_CLASS_FITS, "");
 
 size_t units_per_page(void)
 {
@@ -27,17 +29,17 @@ static uint32_t units_for(size_t size)
 
 static size_t size_after(size_t size)
 {
-    if (size < 16)
-        return 16;
-    if (size < 128)
-        return size + 16;
-    return size + ((size_t)1 << log2_floor(size)) / 4;
+    if (size < SIZE_CLASS_STEP)
+        return SIZE_CLASS_STEP;
+    if (size < SIZE_CLASS_FITS)
+        return size + SIZE_CLASS_STEP;
+    return size + ((size_t)1 << log2_floor(size)) / CLASSES_PER_DOUBLING;
 }
 
-static void define(unsigned id, size_t size)
+struct size_class size_class_geometry(size_t size)
 {
     uint32_t units = units_for(size);
-    size_classes[id] = (struct size_class){
+    return (struct size_class){
         .size = (uint32_t)size,
         .reciprocal = (uint32_t)divide_up((size_t)1 << 32, size),
         .blocks = (uint32_t)(units * UNIT_SIZE / size),
@@ -45,15 +47,34 @@ static void define(unsigned id, size_t size)
     };
 }
 
+void size_class_define(unsigned id, size_t size)
+{
+    struct size_class class = size_class_geometry(size);
+    store_relaxed(&size_classes[id].size, class.size);
+    store_relaxed(&size_classes[id].reciprocal, class.reciprocal);
+    store_relaxed(&size_classes[id].blocks, class.blocks);
+    store_relaxed(&size_classes[id].units, class.units);
+}
+
 void size_class_init(void)
 {
     size_t step = 0;
     size_t size = 8;
     for (unsigned id = 0; id < SIZE_CLASSES_FIXED; id++, size = size_after(size)) {
-        define(id, size);
+        size_class_define(id, size);
         for (; step << SIZE_TABLE_STEP_SHIFT <= size; step++)
             store_relaxed(&size_to_class[step], (uint8_t)id);
     }
+}
+
+unsigned size_class_fixed(size_t size)
+{
+    if (size <= SIZE_CLASS_FITS)
+        return size <= 8 ? 0 : (unsigned)divide_up(size, SIZE_CLASS_STEP);
+    unsigned power = log2_floor(size - 1);
+    size_t step = ((size_t)1 << power) / CLASSES_PER_DOUBLING;
+    unsigned beyond = (unsigned)divide_up(size - ((size_t)1 << power), step);
+    return SIZE_CLASS_FITS / SIZE_CLASS_STEP + (power - FITS_SHIFT) * CLASSES_PER_DOUBLING + beyond;
 }
 
 unsigned size_class_aligned(size_t alignment, size_t size)
@@ -61,7 +82,35 @@ unsigned size_class_aligned(size_t alignment, size_t size)
     if (size > SMALL_MAX || alignment > UNIT_SIZE || size_classes[0].size == 0)
         return SIZE_CLASSES;
     unsigned id = size_class_of(max_size(size, alignment));
+    if (UNLIKELY(id >= SIZE_CLASSES_FIXED))
+        id = size_class_fixed(max_size(size, alignment));
     while (id < SIZE_CLASSES_FIXED && (size_classes[id].size & (alignment - 1)) != 0)
         id++;
     return id < SIZE_CLASSES_FIXED ? id : SIZE_CLASSES;
+}
+
+bool size_class_may_be_made(size_t size)
+{
+    return size > SIZE_CLASS_FITS && size < SMALL_MAX && size % SIZE_CLASS_STEP == 0 && size_classes[0].size != 0
+           && size_classes[size_class_fixed(size)].size != size;
+}
+
+/* The requests that the table serves by one class lie below one another, the largest of them being `size`. */
+static void replace(size_t size, unsigned by)
+{
+    uint8_t *entry = &size_to_class[size >> SIZE_TABLE_STEP_SHIFT];
+    uint8_t before = *entry;
+    for (; *entry == before; entry--)
+        store_release(entry, (uint8_t)by);
+}
+
+void size_class_show(unsigned id)
+{
+    replace(size_classes[id].size, id);
+}
+
+void size_class_hide(unsigned id)
+{
+    size_t size = size_classes[id].size;
+    replace(size, size_to_class[(size >> SIZE_TABLE_STEP_SHIFT) + 1]);
 }

@@ -39,7 +39,7 @@ void budget_begin(struct heap *heap)
 
 static void move_beat(struct heap *heap)
 {
-    int64_t interval = (int64_t)policy.heartbeat_bytes;
+    int64_t interval = (int64_t)load_relaxed(&policy.heartbeat_bytes);
     int64_t beyond = budget_position(heap) - heap->beat_after;
     if (beyond > 0)
         heap->beat_after += (beyond / interval + 1) * interval;

@@ -25,6 +25,7 @@ enum control_request {
     REQUEST_STATS,         /* to path, JSON */
     REQUEST_REPORT_STATS,  /* the process's own, by a signal: to where reports go */
     REQUEST_OF_PAGE,       /* the process's own: the live page has words with a request */
+    REQUEST_MODE,          /* path: its name */
 };
 
 struct control_words {

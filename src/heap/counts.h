@@ -43,6 +43,7 @@ struct heap_counts {
     uint64_t of[HEAP_COUNTS];
     uint64_t refills[SIZE_CLASSES];
     uint64_t flushes[SIZE_CLASSES];
+    uint64_t large[SIZE_BINS]; /* requests */
     uint32_t slabs[SIZE_CLASSES]; /* that the heap has now */
 };
 

@@ -29,16 +29,20 @@ FRAGILE void *delay_exchange(struct heap *heap, unsigned class, void *p)
     return waited;
 }
 
+void delay_empty_class(struct heap *heap, unsigned class)
+{
+    for (unsigned i = 0; i < DELAY_SLOTS; i++) {
+        void **slot = &delay_of(heap)->slot[class][i];
+        void *p = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);
+        if (p != NULL && !magazine_give_back(heap, class, p))
+            *slot = p;
+    }
+}
+
 void delay_empty(struct heap *heap)
 {
-    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        for (unsigned i = 0; i < DELAY_SLOTS; i++) {
-            void **slot = &delay_of(heap)->slot[class][i];
-            void *p = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);
-            if (p != NULL && !magazine_give_back(heap, class, p))
-                *slot = p;
-        }
-    }
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        delay_empty_class(heap, class);
 }
 
 /* A random number serves four times; `count` is small. */

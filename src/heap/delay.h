@@ -69,8 +69,9 @@ ALWAYS_INLINE void *delay_hot_exchange(struct delay *delay, size_t class, void *
  * has interrupted it here: then the block comes back. */
 void *delay_exchange(struct heap *heap, unsigned class, void *p);
 
-/* Gives all of them back to their slabs. In the owner's door, or of an idle heap. */
+/* Gives all of them, or those of a class, back to their slabs. In the owner's door, or of an idle heap. */
 void delay_empty(struct heap *heap);
+void delay_empty_class(struct heap *heap, unsigned class);
 
 /* Blocks that a magazine was filled with: puts them into an order of chance, and has the processor fetch their seals, which
  * are the first that malloc looks at. */

@@ -30,8 +30,12 @@
 #include "heap/stock.h"
 #include "heap/view.h"
 #include "large/large.h"
+#include "large/site.h"
 #include "span/limit.h"
 #include "span/span.h"
+
+/* In a function that was called, or jumped to, by one that the program has called. */
+#define RETURN_ADDRESS ((uintptr_t)__builtin_return_address(0))
 
 /* The calling thread's heap, its door entered; NULL if it has none to use now. */
 static struct heap *enter_own(void)
@@ -110,12 +114,46 @@ static void leave(struct heap *heap)
         serve_tools();
 }
 
+/* Whoever wants to know is told of the request that has emptied a magazine. */
+static void *pop(struct heap *heap, unsigned class, size_t size)
+{
+    void (*refilled)(const struct heap *, size_t, unsigned, size_t) = load_relaxed(&heap_events.refilled);
+    uint64_t refills = heap->counts->refills[class];
+    void *block = magazine_pop(heap, class);
+    if (refilled != NULL && heap->counts->refills[class] != refills)
+        refilled(heap, size, class, magazine_count(heap, class) + (block != NULL));
+    return block;
+}
+
+/* A class made at run time may have become another since the table was read (classes.h): its blocks may be too small, or it may
+ * be no more. */
+static NOINLINE void *small_of_any(struct heap *heap, size_t size)
+{
+    for (bool relieved = false;;) {
+        unsigned class = size_class_of(size);
+        void *block = pop(heap, class, size);
+        if (block != NULL) {
+            if (LIKELY(size <= size_classes[class].size))
+                return block;
+            magazine_push(heap, class, block);
+        } else if (size_class_of(size) == class) {
+            if (relieved)
+                return NULL;
+            (void)relief_give_back(heap);
+            relieved = true;
+        }
+    }
+}
+
 static void *small(struct heap *heap, size_t size)
 {
-    void *block = magazine_pop(heap, size_class_of(size));
+    unsigned class = size_class_of(size);
+    if (UNLIKELY(class >= SIZE_CLASSES_FIXED || load_relaxed(&heap_events.refilled) != NULL))
+        return small_of_any(heap, size);
+    void *block = magazine_pop(heap, class);
     if (UNLIKELY(block == NULL)) {
         (void)relief_give_back(heap);
-        block = magazine_pop(heap, size_class_of(size));
+        block = small_of_any(heap, size);
     }
     return block;
 }
@@ -126,7 +164,7 @@ static void *profiled(size_t size, const struct os_frame *from)
     const struct profiler *profiler = profiler_now();
     if (profiler == NULL || size == SEAL_BYTES)
         return NULL;
-    return profiler->take(size_class_of(size), size - SEAL_BYTES, from);
+    return profiler->take(size_class_fixed(size), size - SEAL_BYTES, from);
 }
 
 /* The budget is spent: the request may be a sample, of the profiler's or else of those that are guarded. */
@@ -156,10 +194,10 @@ static void *from_orphan(size_t size)
     /* Before the start the table says class 0 for everything. */
     if (load_acquire(&arena.base) == NULL)
         return NULL;
-    void *block = orphan_malloc(size_class_of(size));
+    void *block = orphan_malloc(size);
     if (block == NULL && !fork_holds_any_lock()) {
         (void)relief_give_back(NULL);
-        block = orphan_malloc(size_class_of(size));
+        block = orphan_malloc(size);
     }
     return block;
 }
@@ -202,6 +240,78 @@ static COLD void *small_without_heap(size_t size)
     return block;
 }
 
+static void *large(struct heap *heap, size_t size, size_t align, uint32_t site, bool *zero)
+{
+    void *block = large_alloc_at(size, align, site, zero);
+    if (block == NULL && limit_is_short_of(size)) {
+        (void)relief_give_back(heap);
+        block = large_alloc_at(size, align, site, zero);
+    }
+    if (heap != NULL && block != NULL) {
+        charge(heap, size);
+        tally(heap, COUNT_LARGE);
+        owner_add(&heap->counts->large[size_bin(size)], 1u);
+        relief_note(heap);
+    }
+    return block;
+}
+
+/* Is it to be found out which site a request is of? If the program has named it; else of some requests, or, where a site's blocks
+ * are kept in a way of their own, of all. */
+ALWAYS_INLINE bool asks_site(const struct heap *heap, uintptr_t word)
+{
+    if (heap == NULL)
+        return false;
+    if (UNLIKELY(word != 0 || load_relaxed(&large_sites_special) != 0))
+        return true;
+    return UNLIKELY(load_relaxed(&policy.learn) != LEARN_OFF) && site_is_turn(heap->counts->of[COUNT_LARGE]);
+}
+
+static COLD uint32_t ask_site(const struct heap *heap, uintptr_t word, size_t size, struct os_frame from, uintptr_t caller)
+{
+    struct site_request request = {word, size, site_is_turn(heap->counts->of[COUNT_LARGE]), caller, &from};
+    return heap_events.site != NULL ? heap_events.site(&request) : SITE_NONE;
+}
+
+/* `word`: the site, as the program has named it, or 0. `caller`: to where the library's function returns. */
+static ENTRANCE NOINLINE void *malloc_large(size_t size, size_t align, bool *zero, uintptr_t word, uintptr_t caller)
+{
+    const struct keeper *keeper = keeper_now();
+    if (UNLIKELY(keeper != NULL)) {
+        *zero = false;
+        return door_malloc_kept(size, align, FAMILY_MALLOC);
+    }
+    void *block = NULL;
+    struct heap *heap = enter_own();
+    if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
+        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
+            uint32_t site = SITE_NONE;
+            if (UNLIKELY(asks_site(heap, word)))
+                site = ask_site(heap, word, size, os_frame_here(), caller);
+            block = large(heap, size, align, site, zero);
+        }
+    if (heap != NULL) {
+        if (UNLIKELY(heap->view.budget < 0) && block != NULL)
+            sample_large(heap, block, size, os_frame_here());
+        tell_listener(heap, "malloc", block, size);
+        leave(heap);
+    }
+    if (block == NULL)
+        errno = ENOMEM;
+    return block;
+}
+
+ENTRANCE void *door_malloc_large(size_t size, size_t align, bool *zero)
+{
+    return malloc_large(size, align, zero, 0, RETURN_ADDRESS);
+}
+
+ENTRANCE void *door_malloc_at(size_t size, uintptr_t site)
+{
+    bool zero;
+    return malloc_large(size, 1, &zero, site, RETURN_ADDRESS);
+}
+
 ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 {
     bool zero;
@@ -209,7 +319,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
     if (UNLIKELY(keeper != NULL))
         return from_keeper(keeper, &(struct request){size, 1, family}, os_frame_here());
     if (UNLIKELY(size > SMALL_MAX))
-        return door_malloc_large(size, 1, &zero);
+        return malloc_large(size, 1, &zero, 0, RETURN_ADDRESS);
     bool unborn = view_is(VIEW_UNBORN);
     struct heap *heap = enter_own();
     if (UNLIKELY(heap == NULL))
@@ -239,44 +349,6 @@ ENTRANCE NOINLINE void *door_new(size_t size)
 ENTRANCE NOINLINE void *door_new_array(size_t size)
 {
     return malloc_as(size, FAMILY_NEW_ARRAY);
-}
-
-static void *large(struct heap *heap, size_t size, size_t align, bool *zero)
-{
-    void *block = large_alloc(size, align, zero);
-    if (block == NULL && limit_is_short_of(size)) {
-        (void)relief_give_back(heap);
-        block = large_alloc(size, align, zero);
-    }
-    if (heap != NULL && block != NULL) {
-        charge(heap, size);
-        tally(heap, COUNT_LARGE);
-        relief_note(heap);
-    }
-    return block;
-}
-
-ENTRANCE void *door_malloc_large(size_t size, size_t align, bool *zero)
-{
-    const struct keeper *keeper = keeper_now();
-    if (UNLIKELY(keeper != NULL)) {
-        *zero = false;
-        return door_malloc_kept(size, align, FAMILY_MALLOC);
-    }
-    void *block = NULL;
-    struct heap *heap = enter_own();
-    if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
-        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock()))
-            block = large(heap, size, align, zero);
-    if (heap != NULL) {
-        if (UNLIKELY(heap->view.budget < 0) && block != NULL)
-            sample_large(heap, block, size, os_frame_here());
-        tell_listener(heap, "malloc", block, size);
-        leave(heap);
-    }
-    if (block == NULL)
-        errno = ENOMEM;
-    return block;
 }
 
 /* What a block grows by was requested. */

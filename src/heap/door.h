@@ -40,6 +40,9 @@ void *door_malloc_kept(size_t size, size_t align, enum family family);
 /* A large block, whatever its size; see large_alloc. On failure NULL, errno ENOMEM. */
 void *door_malloc_large(size_t size, size_t align, bool *zero);
 
+/* A large block for the site that the program calls `site`. */
+void *door_malloc_at(size_t size, uintptr_t site);
+
 /* free, of any 64-bit value. errno is kept. */
 NOINLINE void door_free(void *p);
 NOINLINE void door_free_as(void *p, struct freeing how);

@@ -5,9 +5,20 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "heap/heap.h"
+#include "os/frame.h"
+
+/* A request for a large block, whose site is to be found out. */
+struct site_request {
+    uintptr_t word;    /* the site, as the program has named it; 0: it has not */
+    size_t size;
+    bool look;         /* is it worth a look at the stack? */
+    uintptr_t caller;  /* to where the library's function returns */
+    const struct os_frame *from; /* a function of the library's that the program has called */
+};
 
 struct heap_events {
     /* A thread has requested another policy.heartbeat_bytes. Inside its door. */
@@ -17,9 +28,18 @@ struct heap_events {
      * Inside the door. */
     void *(*sample)(struct heap *heap, size_t size);
 
+    /* The number of the site of a request for a large block (large/site.h). Inside the door. */
+    uint32_t (*site)(const struct site_request *request);
+
+    /* A small request found its magazine empty, and it was filled with so many blocks. Inside the door. Set at any time. */
+    void (*refilled)(const struct heap *heap, size_t size, unsigned class, size_t blocks);
+
     /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. */
     bool (*free_other)(void *p);
     bool (*size_of_other)(const void *p, size_t *size);
+
+    /* In the child of a fork, whose other threads are gone, as soon as it may use the heap. */
+    void (*forked)(void);
 
     /* The door has been entered, and is about to be left after an operation on p, of `size` bytes if those are known. Inside it. */
     void (*entered)(struct heap *heap);

@@ -2,6 +2,7 @@
 
 #include "arena/meta.h"
 #include "base/atomic.h"
+#include "heap/events.h"
 #include "heap/freeze.h"
 #include "heap/keeper.h"
 #include "heap/life.h"
@@ -179,4 +180,6 @@ void fork_child(void)
     }
     drop_before_heaps();
     leave_door(entered);
+    if (heap_events.forked != NULL)
+        heap_events.forked();
 }

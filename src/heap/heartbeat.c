@@ -1,8 +1,10 @@
 #include "heap/heartbeat.h"
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/budget.h"
+#include "heap/classes.h"
 #include "heap/events.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
@@ -33,7 +35,7 @@ static void look_at_next_magazine(struct heap *heap)
 
 static void give_back_old(struct heap *heap, uint64_t now)
 {
-    if (now - heap->aged_ms <= policy.purge_ms / LOOKS_PER_DELAY)
+    if (now - heap->aged_ms <= load_relaxed(&policy.purge_ms) / LOOKS_PER_DELAY)
         return;
     heap->aged_ms = now;
     large_evict_old(now);
@@ -54,6 +56,7 @@ void heartbeat(struct heap *heap)
     if (mail_waits(heap))
         mail_collect(heap, true);
     look_at_next_magazine(heap);
+    classes_leave_closed(heap);
     life_clean_one();
     sleeper_look(heap);
     uint64_t now = clock_now_ms();

@@ -63,7 +63,7 @@ size_t shelf_out_bytes(const struct heap *heap)
 {
     size_t bytes = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
-        bytes += (size_t)load_relaxed(&heap->shelf[class].blocks_out) * size_classes[class].size;
+        bytes += (size_t)load_relaxed(&heap->shelf[class].blocks_out) * size_class_bytes(class);
     return bytes;
 }
 

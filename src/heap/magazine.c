@@ -4,9 +4,11 @@
 
 #include "arena/arena.h"
 #include "arena/meta.h"
+#include "base/atomic.h"
 #include "base/fail.h"
 #include "base/probe.h"
 #include "config/policy.h"
+#include "heap/classes.h"
 #include "heap/delay.h"
 #include "heap/interrupt.h"
 #include "heap/mail.h"
@@ -16,7 +18,6 @@
 enum {
     CAPACITY_FIRST_MOST = 16,
     CAPACITY_LEAST = 2,
-    CAPACITY_MOST = 512,
     STREAK_GROWS = 4, /* this many refills in a row widen the magazine too */
 };
 
@@ -56,14 +57,27 @@ static size_t slots_bytes(size_t capacity)
 
 static size_t capacity_most(unsigned class)
 {
-    return clamp_size(policy.magazine_bytes / size_classes[class].size, CAPACITY_LEAST, CAPACITY_MOST);
+    return clamp_size(load_relaxed(&policy.magazine_bytes[class]) / size_class_bytes(class), CAPACITY_LEAST, MAGAZINE_SLOTS_MOST);
+}
+
+/* Of a fresh magazine. */
+static size_t capacity_first(unsigned class)
+{
+    size_t capacity = clamp_size(FIRST_BYTES / size_class_bytes(class), CAPACITY_LEAST, CAPACITY_FIRST_MOST);
+    return min_size(capacity, capacity_most(class));
+}
+
+/* Blocks that a refill takes and a flush gives back. */
+static size_t batch_of(const struct heap *heap, unsigned class)
+{
+    return divide_up(heap->shelf[class].capacity * load_relaxed(&policy.batch_eighths[class]), 8);
 }
 
 /* Most bytes that all magazines of the heap may hold: a share of what its slabs are made of. */
 static size_t cache_most(const struct heap *heap)
 {
     size_t share = (heap->units << UNIT_SHIFT) / CACHE_SHARE;
-    return min_size(max_size(share, CACHE_LEAST), policy.thread_cache_bytes);
+    return min_size(max_size(share, CACHE_LEAST), load_relaxed(&policy.thread_cache_bytes));
 }
 
 /* Gives a held magazine more slots; returns its top in the new place. The old place stays when there is no
@@ -71,9 +85,8 @@ static size_t cache_most(const struct heap *heap)
 static void **resize(struct heap *heap, unsigned class, void **top, size_t capacity)
 {
     struct shelf *shelf = &heap->shelf[class];
-    size_t size = size_classes[class].size;
     size_t count = shelf->slots != NULL ? (size_t)(top - shelf->slots) : 0;
-    size_t bytes = heap->capacity_bytes + (capacity - shelf->capacity) * size;
+    size_t bytes = heap->capacity_bytes + (capacity - shelf->capacity) * shelf->size;
     if (capacity > shelf->capacity && shelf->slots != NULL && bytes > cache_most(heap))
         return top;
     void **slots = meta_alloc(slots_bytes(capacity));
@@ -99,82 +112,14 @@ static bool is_usable(const struct heap *heap, unsigned class)
     return heap->shelf[class].slots != NULL && !interrupt_holds_magazines(heap);
 }
 
-/* Makes the magazine at the first use of the class by this heap. False: no memory, the bin stays closed; or it
- * may not be held now. */
-static bool create(struct heap *heap, unsigned class)
-{
-    if (interrupt_holds_magazines(heap))
-        return false;
-    if (heap->shelf[class].slots != NULL)
-        return true;
-    size_t capacity = clamp_size(FIRST_BYTES / size_classes[class].size, CAPACITY_LEAST, CAPACITY_FIRST_MOST);
-    (void)resize(heap, class, NULL, min_size(capacity, capacity_most(class)));
-    if (heap->shelf[class].slots == NULL)
-        return false;
-    open_magazine(heap, class, heap->shelf[class].slots);
-    return true;
-}
-
-/* A held magazine's capacity follows its use: it doubles when refills and flushes alternate, or refills keep
- * coming. */
-static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_event event)
-{
-    struct shelf *shelf = &heap->shelf[class];
-    bool alternates = shelf->last_event != EVENT_NONE && shelf->last_event != event;
-    shelf->streak = event == EVENT_REFILL && !alternates ? (uint8_t)(shelf->streak + 1) : 0;
-    shelf->last_event = (uint8_t)event;
-    shelf->touched = true;
-    if (!alternates && shelf->streak < STREAK_GROWS)
-        return top;
-    shelf->streak = 0;
-    size_t capacity = min_size((size_t)shelf->capacity * 2, capacity_most(class));
-    return capacity > shelf->capacity ? resize(heap, class, top, capacity) : top;
-}
-
-/* Fills a held, empty magazine to `want` blocks or what there is; returns its top. */
-static void **fill(struct heap *heap, unsigned class, size_t want)
-{
-    void **slots = heap->shelf[class].slots;
-    size_t got = shelf_take(heap, class, slots + want, (unsigned)want);
-    if (got < want)
-        memmove(slots + 1, slots + 1 + want - got, got * sizeof(void *));
-    if (HARDENED)
-        delay_refill(heap, class, slots + 1, (unsigned)got);
-    PROBE2(hakmem, refill, class, got);
-    return slots + got;
-}
-
-void *magazine_pop(struct heap *heap, unsigned class)
-{
-    if (!create(heap, class)) {
-        void *block = NULL;
-        shelf_take(heap, class, &block, 1);
-        return block;
-    }
-    bool mail = mail_waits(heap);
-    if (mail)
-        mail_collect(heap, true);
-    void **top = hold_magazine(heap, class);
-    if (top != heap->shelf[class].slots) {
-        if (mail)
-            tally(heap, COUNT_BY_MAIL);
-    } else {
-        owner_add(&heap->counts->refills[class], 1u);
-        (void)adapt(heap, class, top, EVENT_REFILL);
-        top = fill(heap, class, divide_up(heap->shelf[class].capacity, 2));
-    }
-    void *block = top > heap->shelf[class].slots ? *top-- : NULL;
-    open_magazine(heap, class, top);
-    return block;
-}
-
 bool magazine_give_back(struct heap *heap, unsigned class, void *p)
 {
     uintptr_t tag = arena_tag(p);
     if (UNLIKELY(tag != ((uintptr_t)heap | class))) {
         if (tag < TAG_KINDS)
             report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up: it was free before */
-        return mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
+        if (mail_owner(tag) != heap)
+            return mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
     }
     shelf_put(heap, p);
     return true;
@@ -201,12 +146,127 @@ static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t
     return slots + left + held - count;
 }
 
+/* The id is another class's than when the magazine was made (classes.h): what it may hold is counted anew. */
+static COLD bool change_size(struct heap *heap, unsigned class)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    void **top = flush_oldest(heap, class, hold_magazine(heap, class), SIZE_MAX);
+    uint32_t size = size_class_bytes(class);
+    heap->capacity_bytes += ((size_t)size - shelf->size) * shelf->capacity;
+    shelf->size = size;
+    if (top == shelf->slots && capacity_first(class) < shelf->capacity)
+        top = resize(heap, class, top, capacity_first(class));
+    open_magazine(heap, class, top);
+    return true;
+}
+
+static COLD bool make(struct heap *heap, unsigned class)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    shelf->size = size_class_bytes(class);
+    (void)resize(heap, class, NULL, capacity_first(class));
+    if (shelf->slots == NULL)
+        return false;
+    open_magazine(heap, class, shelf->slots);
+    return true;
+}
+
+/* Makes the magazine at the first use of the class by this heap. False: no memory, the bin stays closed; or it
+ * may not be held now. */
+static bool create(struct heap *heap, unsigned class)
+{
+    if (interrupt_holds_magazines(heap))
+        return false;
+    if (UNLIKELY(heap->shelf[class].slots == NULL))
+        return make(heap, class);
+    if (UNLIKELY(class >= SIZE_CLASSES_FIXED) && heap->shelf[class].size != size_class_bytes(class))
+        return change_size(heap, class);
+    return true;
+}
+
+/* A held magazine's capacity follows its use: it doubles when refills and flushes alternate, or refills keep
+ * coming. Where the policy's limit has come down, an empty one follows it. */
+static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_event event)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    bool alternates = shelf->last_event != EVENT_NONE && shelf->last_event != event;
+    shelf->streak = event == EVENT_REFILL && !alternates ? (uint8_t)(shelf->streak + 1) : 0;
+    shelf->last_event = (uint8_t)event;
+    shelf->touched = true;
+    size_t most = capacity_most(class);
+    if (event == EVENT_REFILL && shelf->capacity > most)
+        return resize(heap, class, top, most);
+    if (!alternates && shelf->streak < STREAK_GROWS)
+        return top;
+    shelf->streak = 0;
+    size_t capacity = min_size((size_t)shelf->capacity * 2, most);
+    return capacity > shelf->capacity ? resize(heap, class, top, capacity) : top;
+}
+
+/* Of a class made at run time, whose magazine is empty: what the fixed class has comes before more slabs. */
+static size_t borrow(struct heap *heap, unsigned class, void **top, size_t want)
+{
+    const struct shelf *shelf = &heap->shelf[class];
+    if (HARDENED || (shelf->borrows == 0 && !classes_borrow(heap, class)))
+        return 0;
+    size_t got = shelf_take_there(heap, size_class_fixed(size_classes[class].size), top, (unsigned)want);
+    if (got == 0)
+        classes_return(heap, class);
+    return got;
+}
+
+static NOINLINE size_t take_of_made(struct heap *heap, unsigned class, void **top, size_t want)
+{
+    size_t got = borrow(heap, class, top, want);
+    return got < want ? got + shelf_take(heap, class, top - got, (unsigned)(want - got)) : got;
+}
+
+/* Fills a held, empty magazine to `want` blocks or what there is; returns its top. */
+static void **fill(struct heap *heap, unsigned class, size_t want)
+{
+    void **slots = heap->shelf[class].slots;
+    size_t got = UNLIKELY(class >= SIZE_CLASSES_FIXED) ? take_of_made(heap, class, slots + want, want)
+                                                       : shelf_take(heap, class, slots + want, (unsigned)want);
+    if (got < want)
+        memmove(slots + 1, slots + 1 + want - got, got * sizeof(void *));
+    if (HARDENED)
+        delay_refill(heap, class, slots + 1, (unsigned)got);
+    PROBE2(hakmem, refill, class, got);
+    return slots + got;
+}
+
+void *magazine_pop(struct heap *heap, unsigned class)
+{
+    if (!create(heap, class)) {
+        void *block = NULL;
+        shelf_take(heap, class, &block, 1);
+        return block;
+    }
+    bool mail = mail_waits(heap);
+    if (mail)
+        mail_collect(heap, true);
+    void **top = hold_magazine(heap, class);
+    if (top != heap->shelf[class].slots) {
+        if (mail)
+            tally(heap, COUNT_BY_MAIL);
+    } else {
+        owner_add(&heap->counts->refills[class], 1u);
+        (void)adapt(heap, class, top, EVENT_REFILL);
+        top = fill(heap, class, batch_of(heap, class));
+    }
+    void *block = top > heap->shelf[class].slots ? *top-- : NULL;
+    open_magazine(heap, class, top);
+    return block;
+}
+
 void magazine_flush(struct heap *heap, unsigned class, size_t count)
 {
     if (!is_usable(heap, class))
         return;
-    void **top = hold_magazine(heap, class);
-    open_magazine(heap, class, flush_oldest(heap, class, top, count));
+    void **top = flush_oldest(heap, class, hold_magazine(heap, class), count);
+    if (top == heap->shelf[class].slots && heap->shelf[class].borrows != 0)
+        classes_return(heap, class);
+    open_magazine(heap, class, top);
 }
 
 void magazine_flush_all(struct heap *heap)
@@ -226,7 +286,7 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
     if (top == shelf->slots + shelf->capacity) {
         top = adapt(heap, class, top, EVENT_FLUSH);
         if (top == shelf->slots + shelf->capacity) {
-            size_t oldest = divide_up(shelf->capacity, 2);
+            size_t oldest = batch_of(heap, class);
             heap->freed += oldest * size_classes[class].size;
             owner_add(&heap->counts->flushes[class], 1u);
             owner_add(&heap->counts->of[COUNT_FLUSHED], oldest);

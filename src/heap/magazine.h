@@ -10,6 +10,9 @@
 
 #include "heap/heap.h"
 
+/* However small its blocks. */
+enum { MAGAZINE_SLOTS_MOST = 512 };
+
 /* Pops a block, after filling the magazine if it is empty. NULL: out of memory. */
 void *magazine_pop(struct heap *heap, unsigned class);
 

@@ -28,15 +28,31 @@ static struct heap *enter(void)
     return made;
 }
 
-void *orphan_malloc(unsigned class)
+/* A class made at run time may become another, or be no more, once the table has been read (classes.h). */
+static void *take_one(struct heap *heap, size_t size)
+{
+    for (;;) {
+        void *block;
+        unsigned class = size_class_of(size);
+        if (shelf_take(heap, class, &block, 1) == 0) {
+            if (size_class_of(size) == class)
+                return NULL;
+        } else if (size <= size_classes[class].size) {
+            return block;
+        } else {
+            shelf_put(heap, block);
+        }
+    }
+}
+
+void *orphan_malloc(size_t size)
 {
     struct heap *heap = enter();
     if (heap == NULL)
         return NULL;
-    void *block = NULL;
     if (mail_waits(heap))
         mail_collect(heap, false);
-    shelf_take(heap, class, &block, 1);
+    void *block = take_one(heap, size);
     lock_drop(&orphan_lock);
     return block;
 }

@@ -5,13 +5,14 @@
 #define HAK_HEAP_ORPHAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/compiler.h"
 #include "base/lock.h"
 
-/* A block of this class. NULL: out of memory, or the caller is a signal handler that interrupted the holder
+/* A block of a class that serves `size` bytes. NULL: out of memory, or the caller is a signal handler that interrupted the holder
  * of a lock. */
-void *orphan_malloc(unsigned class);
+void *orphan_malloc(size_t size);
 
 /* Returns a block of some heap to it: the next time that heaps post, at the latest. False: no
  * memory, or as above; the block is lost. */

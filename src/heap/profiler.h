@@ -16,7 +16,7 @@
 struct sample;
 
 struct profiler {
-    /* A block of this class for a request of `size` bytes. NULL: the heap's own will do. `from`: a function of the library's
+    /* A block of this class, a fixed one, for a request of `size` bytes. NULL: the heap's own will do. `from`: a function of the library's
      * that the program has called. */
     void *(*take)(unsigned class, size_t size, const struct os_frame *from);
 

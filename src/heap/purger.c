@@ -94,7 +94,7 @@ static void purger(void)
 {
     store_relaxed(&thread_view, STATIC_VIEW(dead));
     for (int vain = 0; vain < (waiting() > 0 ? VAIN_MOST : VAIN_LEAST); vain++) {
-        os_sleep((uint32_t)max_size(policy.purge_ms, PERIOD_LEAST_MS));
+        os_sleep((uint32_t)max_size(load_relaxed(&policy.purge_ms), PERIOD_LEAST_MS));
         struct purger_look look = purger_look();
         if (!is_vain(&look))
             vain = 0;

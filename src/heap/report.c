@@ -19,7 +19,7 @@ _Noreturn void report_pointer(const char *fault, const void *p)
     uintptr_t tag = tag_of_any(p);
     int thread = os_thread_id();
     if (tag >= TAG_KINDS)
-        fail("%s of %p (class %u B, thread %d)", fault, p, size_classes[tag % SIZE_CLASSES].size, thread);
+        fail("%s of %p (class %u B, thread %d)", fault, p, size_class_bytes(tag % SIZE_CLASSES), thread);
     if (tag == TAG_SAMPLED) {
         const struct slab *slab = arena_span(p);
         fail("%s of %p (class %u B, thread %d)", fault, p, slab->stride, thread);

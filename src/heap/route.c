@@ -18,13 +18,14 @@
 #include "heap/sleeper.h"
 #include "heap/view.h"
 #include "large/large.h"
+#include "large/site.h"
 
 enum { DEFERRED_MOST = sizeof((struct heap *)0)->deferred / sizeof(void *) };
 
 /* A program that only frees has heartbeats too; one that requests as much as it frees has those of its requests. */
 static void beat_if_much_was_freed(struct heap *heap)
 {
-    if (UNLIKELY(heap->freed / 2 > policy.heartbeat_bytes) && !interrupt_holds_magazines(heap))
+    if (UNLIKELY(heap->freed / 2 > load_relaxed(&policy.heartbeat_bytes)) && !interrupt_holds_magazines(heap))
         heartbeat(heap);
 }
 
@@ -48,9 +49,19 @@ static COLD void free_other(uintptr_t tag, void *p, const struct freeing *how)
         report_pointer(fault_of(tag), p);
 }
 
-static void free_large(struct heap *heap, void *p)
+static COLD void keep_for(void *p, uintptr_t word)
+{
+    struct large *block = large_find(p);
+    uint32_t site = block != NULL && heap_events.site != NULL ? heap_events.site(&(struct site_request){.word = word}) : SITE_NONE;
+    if (site != SITE_NONE)
+        block->kept_for = site;
+}
+
+static void free_large(struct heap *heap, void *p, const struct freeing *how)
 {
     struct large_freed freed;
+    if (UNLIKELY(how->site != 0))
+        keep_for(p, how->site);
     switch (large_free(p, &freed)) {
     case LARGE_FINE:
         break;
@@ -124,7 +135,7 @@ void route_free(struct heap *heap, void *p, const struct freeing *how)
     } else if (tag >= TAG_KINDS) {
         send(heap, tag, p);
     } else if (tag == TAG_LARGE) {
-        free_large(heap, p);
+        free_large(heap, p, how);
     } else {
         tally(heap, COUNT_OTHER_FREED);
         free_other(tag, p, how);
@@ -176,5 +187,5 @@ COLD void route_without_heap(void *p, const struct freeing *how)
     if (tag >= TAG_KINDS)
         (void)orphan_free(p);
     else if (tag == TAG_LARGE && !fork_holds_any_lock())
-        free_large(NULL, p);
+        free_large(NULL, p, how);
 }

@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fail.h"
+#include "heap/classes.h"
 #include "heap/fence.h"
 #include "heap/life.h"
 #include "heap/report.h"
@@ -57,18 +58,13 @@ static void give_units(struct heap *heap, void *base, unsigned class, uint32_t f
         stock_give(heap, base, size_classes[class].units, clean);
 }
 
-/* Others read the counts, for statistics. */
-static void count_slabs(struct heap *heap, unsigned class, int slabs)
-{
-    owner_add(&heap->counts->slabs[class], (uint32_t)slabs);
-}
-
 static void count_out(struct shelf *shelf, int blocks)
 {
     store_relaxed(&shelf->blocks_out, shelf->blocks_out + (uint32_t)blocks);
 }
 
-static struct slab *make(struct heap *heap, unsigned class)
+/* Of a class that stays what it is: the slab is counted. */
+static struct slab *make_counted(struct heap *heap, unsigned class)
 {
     unsigned units = size_classes[class].units;
     uint32_t fence = 0;
@@ -83,8 +79,17 @@ static struct slab *make(struct heap *heap, unsigned class)
         return NULL;
     }
     slab->fence = (uint16_t)fence;
-    count_slabs(heap, class, 1);
     arena_assign(base, units, (uintptr_t)heap | class, slab);
+    return slab;
+}
+
+static struct slab *make(struct heap *heap, unsigned class)
+{
+    if (!classes_count_slab(heap, class))
+        return NULL;
+    struct slab *slab = make_counted(heap, class);
+    if (slab == NULL)
+        classes_uncount_slab(heap, class);
     return slab;
 }
 
@@ -97,15 +102,16 @@ static void forget_holes(struct heap *heap, const struct slab *slab)
 
 static void release(struct heap *heap, struct slab *slab)
 {
+    unsigned class = slab->class;
     forget_holes(heap, slab);
-    count_slabs(heap, slab->class, -1);
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
-    give_units(heap, slab->base, slab->class, slab->fence, slab_clean_units(slab));
+    give_units(heap, slab->base, class, slab->fence, slab_clean_units(slab));
     slab_discard(slab);
+    classes_uncount_slab(heap, class);
 }
 
 /* A slab with room to become the current one; the stages of a refill. */
-static struct slab *find_room(struct heap *heap, unsigned class)
+static struct slab *find_room(struct heap *heap, unsigned class, bool may_make)
 {
     enum heap_count served = COUNT_BY_PARTIAL;
     struct slab *slab = fullest(&heap->shelf[class]);
@@ -114,6 +120,8 @@ static struct slab *find_room(struct heap *heap, unsigned class)
         served = COUNT_BY_ADOPTED;
     }
     if (slab == NULL) {
+        if (!may_make)
+            return NULL;
         slab = make(heap, class);
         served = slab != NULL ? COUNT_BY_NEW : COUNT_NOT_SERVED;
     }
@@ -131,7 +139,7 @@ static unsigned take(struct heap *heap, struct slab *slab, void **top, unsigned 
     return got;
 }
 
-unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want)
+static unsigned take_from_all(struct heap *heap, unsigned class, void **top, unsigned want, bool may_make)
 {
     struct shelf *shelf = &heap->shelf[class];
     unsigned got = 0;
@@ -140,7 +148,7 @@ unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want
     if (got > 0)
         tally(heap, COUNT_BY_CURRENT);
     while (got < want) {
-        struct slab *slab = got == 0 ? find_room(heap, class) : fullest(shelf);
+        struct slab *slab = got == 0 ? find_room(heap, class, may_make) : fullest(shelf);
         if (slab == NULL)
             break;
         shelf->current = slab;
@@ -148,6 +156,16 @@ unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want
     }
     count_out(shelf, (int)got);
     return got;
+}
+
+unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want)
+{
+    return take_from_all(heap, class, top, want, true);
+}
+
+unsigned shelf_take_there(struct heap *heap, unsigned class, void **top, unsigned want)
+{
+    return take_from_all(heap, class, top, want, false);
 }
 
 /* The slab has more free blocks than before: it may be another list's, or nobody's. */
@@ -194,7 +212,7 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
     struct shelf *shelf = &heap->shelf[slab->class];
     arena_assign(slab->base, slab->units, (uintptr_t)heap | slab->class, slab);
     count_out(shelf, (int)(slab->blocks - slab->free));
-    count_slabs(heap, slab->class, 1);
+    owner_add(&heap->counts->slabs[slab->class], 1u);
     store_relaxed(&heap->units, heap->units + slab->units);
     store_relaxed(&heap->hole_bytes, heap->hole_bytes + slab_purged_bytes(slab));
     enlist(shelf, slab);
@@ -211,7 +229,7 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class)
     if (slab != NULL) {
         ASSERT(shelf->blocks_out >= slab->blocks - slab->free);
         count_out(shelf, -(int)(slab->blocks - slab->free));
-        count_slabs(heap, class, -1);
+        classes_uncount_slab(heap, class);
         forget_holes(heap, slab);
         store_relaxed(&heap->units, heap->units - slab->units);
     }
@@ -232,20 +250,24 @@ static void release_prepared(struct heap *heap, struct shelf *shelf)
     }
 }
 
+void shelf_leave(struct heap *heap, unsigned class)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    struct slab *slab = shelf->current;
+    release_prepared(heap, shelf);
+    if (slab == NULL)
+        return;
+    shelf->current = NULL;
+    if (slab->free == slab->blocks)
+        release(heap, slab);
+    else if (slab->free > 0)
+        enlist(shelf, slab);
+}
+
 void shelf_release_empty(struct heap *heap)
 {
-    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        struct shelf *shelf = &heap->shelf[class];
-        struct slab *slab = shelf->current;
-        release_prepared(heap, shelf);
-        if (slab == NULL)
-            continue;
-        shelf->current = NULL;
-        if (slab->free == slab->blocks)
-            release(heap, slab);
-        else if (slab->free > 0)
-            enlist(shelf, slab);
-    }
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        shelf_leave(heap, class);
 }
 
 bool shelf_prepare(struct heap *heap, unsigned class)

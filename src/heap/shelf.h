@@ -13,6 +13,9 @@
  * memory is short. */
 unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want);
 
+/* The same, without making a slab. */
+unsigned shelf_take_there(struct heap *heap, unsigned class, void **top, unsigned want);
+
 /* Takes a block back and audits it: a pointer that is no block, or is free already, ends the process. The
  * block's slab must be this heap's. */
 void shelf_put(struct heap *heap, void *p);
@@ -24,10 +27,12 @@ unsigned shelf_put_run(struct heap *heap, void **blocks, unsigned count);
 /* Makes a slab with room, which the caller unlinked from another heap, one of this heap. */
 void shelf_adopt(struct heap *heap, struct slab *slab);
 
-/* Unlinks a slab of `class` that has room; NULL if there is none. Its tags still name `heap`. */
+/* Unlinks a slab of `class` that has room; NULL if there is none. Its tags still name `heap`, and until it is another's it is
+ * nobody's: under life_lock, as shelf_adopt. */
 struct slab *shelf_part_with(struct heap *heap, unsigned class);
 
-/* Gives back the units of all slabs without a block in use. */
+/* Gives back the units of the class's slabs without a block in use; or of all slabs. */
+void shelf_leave(struct heap *heap, unsigned class);
 void shelf_release_empty(struct heap *heap);
 
 /* Gives back the holes of slabs of this class, pages without a block in use, if nothing was taken from a slab or put into

@@ -20,7 +20,9 @@ enum { REST_LEAST = 8, REST_SPREAD = 16 };
 
 #define NEVER UINT64_MAX
 
-struct bigcache_shard bigcache_shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
+struct bigcache_shard bigcache_shards[SHARDS] = {
+    [0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE), .oldest_ms = NEVER},
+};
 
 static struct list bins[SHARDS][BINS];
 
@@ -41,29 +43,94 @@ static unsigned bin_of(size_t units)
     return ((log - STEPS_SHIFT + 1) << STEPS_SHIFT) + step;
 }
 
-/* After a change of `change` bytes. Others read both without the lock. */
-static void note(struct bigcache_shard *shard, ptrdiff_t change)
+static size_t bytes_of(const struct large *block)
 {
-    const struct list_node *last = shard->by_age.last;
-    store_relaxed(&shard->oldest_ms, last != NULL ? LIST_ENTRY(last, struct large, age)->freed_ms : NEVER);
-    uint32_t bit = 1u << (shard - bigcache_shards);
-    if (shard->bytes == 0)
-        add_relaxed(&kept_in, bit);
-    store_relaxed(&shard->bytes, shard->bytes + (size_t)change);
-    if (shard->bytes == 0)
-        sub_relaxed(&kept_in, bit);
+    return block->units << UNIT_SHIFT;
 }
 
-static void take_out(struct bigcache_shard *shard, struct large *block)
+static struct large *oldest_of_lease(const struct bigcache_shard *shard, unsigned lease)
 {
-    list_remove(bin_in(shard, bin_of(block->units)), &block->link);
-    list_remove(&shard->by_age, &block->age);
-    note(shard, -(ptrdiff_t)(block->units << UNIT_SHIFT));
+    return LIST_ENTRY(shard->by_age[lease].last, struct large, age);
 }
 
-bool bigcache_wants(size_t units)
+static unsigned lease_of(const struct large *block)
 {
-    return units << UNIT_SHIFT <= policy.bigcache_bytes;
+    return size_bin(bytes_of(block)) * (PATIENCE_MOST + 1) + block->patience;
+}
+
+static uint64_t lease_ms(unsigned lease)
+{
+    return (uint64_t)load_relaxed(&policy.bigcache_ms[lease / (PATIENCE_MOST + 1)]) << lease % (PATIENCE_MOST + 1);
+}
+
+/* NULL: the shard is empty. */
+static struct large *oldest_in(const struct bigcache_shard *shard)
+{
+    for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
+        struct large *oldest = oldest_of_lease(shard, (unsigned)__builtin_ctzll(left));
+        if (oldest->freed_ms == shard->oldest_ms)
+            return oldest;
+    }
+    return NULL;
+}
+
+static void note_oldest(struct bigcache_shard *shard)
+{
+    uint64_t oldest_ms = NEVER;
+    for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
+        const struct large *oldest = oldest_of_lease(shard, (unsigned)__builtin_ctzll(left));
+        if (oldest->freed_ms < oldest_ms)
+            oldest_ms = oldest->freed_ms;
+    }
+    store_relaxed(&shard->oldest_ms, oldest_ms);
+}
+
+/* The block was the oldest of its lease. */
+static void forget_oldest(struct bigcache_shard *shard, const struct large *block)
+{
+    if (shard->by_age[block->lease].last == NULL)
+        shard->occupied &= ~((uint64_t)1 << block->lease);
+    if (block->freed_ms == shard->oldest_ms)
+        note_oldest(shard);
+}
+
+static uint32_t bit_of(const struct bigcache_shard *shard)
+{
+    return 1u << (shard - bigcache_shards);
+}
+
+static void put_in(struct bigcache_shard *shard, struct large *block)
+{
+    struct list *of_lease = &shard->by_age[block->lease];
+    if (of_lease->last == NULL) {
+        shard->occupied |= (uint64_t)1 << block->lease;
+        if (block->freed_ms < shard->oldest_ms)
+            store_relaxed(&shard->oldest_ms, block->freed_ms);
+    }
+    list_push_front(bin_in(shard, bin_of(block->units)), &block->link);
+    list_push_front(of_lease, &block->age);
+    if (shard->bytes == 0)
+        add_relaxed(&kept_in, bit_of(shard));
+    store_relaxed(&shard->bytes, shard->bytes + bytes_of(block));
+}
+
+static void take_out(struct bigcache_shard *shard, struct list *bin, struct large *block)
+{
+    bool last = block->age.next == NULL;
+    list_remove(bin, &block->link);
+    list_remove(&shard->by_age[block->lease], &block->age);
+    store_relaxed(&shard->bytes, shard->bytes - bytes_of(block));
+    if (shard->bytes == 0)
+        sub_relaxed(&kept_in, bit_of(shard));
+    if (last)
+        forget_oldest(shard, block);
+}
+
+static void give_up(struct bigcache_shard *shard, struct large *block)
+{
+    take_out(shard, bin_in(shard, bin_of(block->units)), block);
+    if (block->is_trial)
+        site_note_unwanted(block);
 }
 
 static uint32_t draw_rest(struct bigcache_shard *shard)
@@ -74,18 +141,22 @@ static uint32_t draw_rest(struct bigcache_shard *shard)
     return REST_LEAST + (uint32_t)(shard->random >> 32) % REST_SPREAD;
 }
 
-void bigcache_put(struct large *block)
+static bool is_over_budget(void)
 {
-    size_t size = block->units << UNIT_SHIFT;
+    return bigcache_bytes() > load_relaxed(&policy.bigcache_bytes);
+}
+
+bool bigcache_put(struct large *block)
+{
     struct bigcache_shard *shard = &bigcache_shards[shard_of_thread()];
+    block->lease = (uint8_t)lease_of(block);
     block->freed_ms = clock_now_ms();
     lock_take(&shard->lock);
     if (HARDENED)
         block->rested_at = ++shard->put + draw_rest(shard);
-    list_push_front(bin_in(shard, bin_of(block->units)), &block->link);
-    list_push_front(&shard->by_age, &block->age);
-    note(shard, (ptrdiff_t)size);
+    put_in(shard, block);
     lock_drop(&shard->lock);
+    return is_over_budget();
 }
 
 static bool has_rested(const struct bigcache_shard *shard, const struct large *block)
@@ -93,43 +164,61 @@ static bool has_rested(const struct bigcache_shard *shard, const struct large *b
     return (int32_t)(shard->put - block->rested_at) >= 0;
 }
 
-/* The newest is warm; the oldest has rested the longest. */
-static struct large *find_in(const struct bigcache_shard *shard, unsigned bin, size_t least, size_t most)
+/* What is looked for: of so many units, and rather one that is kept for the site. */
+struct wanted {
+    size_t least;
+    size_t most;
+    uint32_t site;
+};
+
+static bool fits(const struct bigcache_shard *shard, const struct large *block, const struct wanted *wanted)
 {
-    const struct list *kept = bin_in(shard, bin);
-    struct list_node *node = HARDENED ? kept->last : kept->first;
-    for (int looks = 0; node != NULL && looks < LOOKS_MOST; node = HARDENED ? node->prev : node->next, looks++) {
-        struct large *block = LIST_ENTRY(node, struct large, link);
-        if (block->units >= least && block->units <= most && (!HARDENED || has_rested(shard, block)))
-            return block;
-    }
-    return NULL;
+    return block->units >= wanted->least && block->units <= wanted->most && (!HARDENED || has_rested(shard, block));
 }
 
-static struct large *get_from(struct bigcache_shard *shard, size_t units)
+/* The newest is warm; the oldest has rested the longest. */
+static struct large *find_in(const struct bigcache_shard *shard, const struct list *bin, const struct wanted *wanted)
 {
     struct large *found = NULL;
-    size_t most = units + units / 4;
-    if (load_relaxed(&shard->bytes) < units << UNIT_SHIFT)
+    struct list_node *node = HARDENED ? bin->last : bin->first;
+    for (int looks = 0; node != NULL && looks < LOOKS_MOST; node = HARDENED ? node->prev : node->next, looks++) {
+        struct large *block = LIST_ENTRY(node, struct large, link);
+        if (!fits(shard, block, wanted))
+            continue;
+        if (wanted->site == SITE_NONE || block->kept_for == wanted->site)
+            return block;
+        if (found == NULL)
+            found = block;
+    }
+    return found;
+}
+
+static struct large *get_from(struct bigcache_shard *shard, const struct wanted *wanted)
+{
+    struct large *found = NULL;
+    if (load_relaxed(&shard->bytes) < wanted->least << UNIT_SHIFT)
         return NULL;
     lock_take(&shard->lock);
-    for (unsigned bin = bin_of(units); bin <= bin_of(most) && found == NULL; bin++)
-        found = find_in(shard, bin, units, most);
-    if (found != NULL) {
-        take_out(shard, found);
-        store_relaxed(&shard->served, shard->served + 1);
+    struct list *last = bin_in(shard, bin_of(wanted->most));
+    for (struct list *bin = bin_in(shard, bin_of(wanted->least)); bin <= last && found == NULL; bin++) {
+        found = find_in(shard, bin, wanted);
+        if (found != NULL)
+            take_out(shard, bin, found);
     }
+    if (found != NULL)
+        store_relaxed(&shard->served, shard->served + 1);
     lock_drop(&shard->lock);
     return found;
 }
 
-struct large *bigcache_get(size_t units)
+struct large *bigcache_get(size_t units, uint32_t site)
 {
+    const struct wanted wanted = {units, units + units / 4, site};
     unsigned own = shard_of_thread();
     uint32_t kept = load_relaxed(&kept_in);
-    struct large *found = (kept >> own & 1) != 0 ? get_from(&bigcache_shards[own], units) : NULL;
+    struct large *found = (kept >> own & 1) != 0 ? get_from(&bigcache_shards[own], &wanted) : NULL;
     for (kept &= ~(1u << own); kept != 0 && found == NULL; kept &= kept - 1)
-        found = get_from(&bigcache_shards[__builtin_ctz(kept)], units);
+        found = get_from(&bigcache_shards[__builtin_ctz(kept)], &wanted);
     return found;
 }
 
@@ -147,12 +236,12 @@ static struct bigcache_shard *oldest_shard(void)
 
 static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms)
 {
-    struct large *oldest = NULL;
     lock_take(&shard->lock);
-    if (shard->by_age.last != NULL && shard->oldest_ms < before_ms) {
-        oldest = LIST_ENTRY(shard->by_age.last, struct large, age);
-        take_out(shard, oldest);
-    }
+    struct large *oldest = oldest_in(shard);
+    if (oldest != NULL && oldest->freed_ms >= before_ms)
+        oldest = NULL;
+    if (oldest != NULL)
+        give_up(shard, oldest);
     lock_drop(&shard->lock);
     return oldest;
 }
@@ -160,7 +249,7 @@ static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms
 struct large *bigcache_evict(uint64_t before_ms)
 {
     struct large *evicted = NULL;
-    if (bigcache_bytes() > policy.bigcache_bytes)
+    if (before_ms != NEVER && is_over_budget())
         before_ms = NEVER;
     for (struct bigcache_shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
         if (load_relaxed(&oldest->oldest_ms) >= before_ms)
@@ -168,6 +257,27 @@ struct large *bigcache_evict(uint64_t before_ms)
         evicted = evict_from(oldest, before_ms);
     }
     return evicted;
+}
+
+static void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct list *old)
+{
+    lock_take(&shard->lock);
+    for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
+        unsigned lease = (unsigned)__builtin_ctzll(left);
+        uint64_t kept_ms = lease_ms(lease);
+        while ((shard->occupied >> lease & 1) != 0 && oldest_of_lease(shard, lease)->freed_ms + kept_ms < now_ms) {
+            struct large *block = oldest_of_lease(shard, lease);
+            give_up(shard, block);
+            list_push_back(old, &block->age);
+        }
+    }
+    lock_drop(&shard->lock);
+}
+
+void bigcache_evict_old(uint64_t now_ms, struct list *old)
+{
+    for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1)
+        evict_old_from(&bigcache_shards[__builtin_ctz(kept)], now_ms, old);
 }
 
 size_t bigcache_bytes(void)

@@ -7,33 +7,51 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/list.h"
 #include "base/lock.h"
+#include "base/shard.h"
+#include "config/policy.h"
+#include "config/size_class.h"
 #include "large/large.h"
+#include "large/site.h"
 
-/* Is a block of so many units kept? Not if it is larger than the whole budget. */
-bool bigcache_wants(size_t units);
+/* Is a freed block to be kept? Not if policy is against it, for its size or its site. */
+ALWAYS_INLINE bool bigcache_wants(const struct large *block)
+{
+    size_t bytes = block->units << UNIT_SHIFT;
+    return block->patience != PATIENCE_NONE && bytes <= load_relaxed(&policy.bigcache_bytes)
+           && bytes <= load_relaxed(&policy.kept_most_bytes);
+}
 
-/* Keeps a block (tagged TAG_LARGE_KEPT). */
-void bigcache_put(struct large *block);
+/* Keeps a block (tagged TAG_LARGE_KEPT). Returns whether the cache is over its budget now. */
+bool bigcache_put(struct large *block);
 
 /* A kept block of at least `units` and at most a quarter more, the latest that this thread has freed, or one of another's;
- * in the hardened library one that has rested. NULL if there is none. */
-struct large *bigcache_get(size_t units);
+ * in the hardened library one that has rested. If there is a site, rather one of that. NULL if there is none. */
+struct large *bigcache_get(size_t units, uint32_t site);
 
 /* Takes the oldest block out if the cache is over its budget, or the block was freed before `before_ms`;
  * NULL otherwise. The caller gives its units back. */
 struct large *bigcache_evict(uint64_t before_ms);
 
+/* Takes those out that were kept for as long as policy says for their sizes and sites, and appends them to `old`, by their member `age`. */
+void bigcache_evict_old(uint64_t now_ms, struct list *old);
+
 /* Bytes of all kept blocks; a moment old. */
 size_t bigcache_bytes(void);
+
+/* A lease is for how long a block is kept: what policy says of its size bin, times 2^patience. */
+enum { LEASES = SIZE_BINS * (PATIENCE_MOST + 1) };
 
 /* Threads keep what they free in their own shards, and look there first. */
 struct bigcache_shard {
     struct lock lock;
-    struct list by_age; /* newest first */
+    uint64_t occupied;             /* bit i: by_age[i] is not empty */
+    struct list by_age[LEASES];    /* newest first */
     size_t bytes;
-    uint64_t oldest_ms; /* when the oldest was freed, if there is any */
+    uint64_t oldest_ms; /* when the oldest of all was freed; UINT64_MAX: there is none */
     uint64_t served;    /* requests, since the start */
     uint32_t put;       /* blocks, since the start; modulo 2^32 */
     uint64_t random;    /* for how long the hardened library's rest; 0: not begun */

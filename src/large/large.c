@@ -1,13 +1,17 @@
 #include "large/large.h"
 
+#include <string.h>
+
 #include "arena/arena.h"
 #include "arena/meta.h"
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/shard.h"
 #include "config/policy.h"
 #include "large/bigcache.h"
 #include "large/fenced.h"
+#include "large/site.h"
 #include "os/os.h"
 #include "span/limit.h"
 #include "span/span.h"
@@ -18,6 +22,9 @@
 
 /* Below this a copy is as fast as three system calls. */
 #define MOVE_LEAST (256 * KIB)
+
+/* Below this it is not worth a system call to know what of a block is in memory. */
+#define LOOK_LEAST (256 * KIB)
 
 /* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
 #define HUGE_LEAST (16 * MIB)
@@ -41,8 +48,8 @@ static void count_live(size_t blocks, size_t bytes)
 /* A hardened block has a page behind it. */
 static size_t units_for(size_t size)
 {
-    size_t fence = HARDENED ? os_page_size() : 0;
-    return align_up(divide_up(max_size(size, 1) + fence, UNIT_SIZE), units_per_page());
+    size_t page = os_page_size();
+    return align_up(max_size(size, 1) + (HARDENED ? page : 0), max_size(UNIT_SIZE, page)) >> UNIT_SHIFT;
 }
 
 /* What the user of a block for `size` bytes may use. */
@@ -64,13 +71,14 @@ static void allow_huge_pages(char *at, size_t units, size_t least)
         os_allow_huge_pages(at, bytes);
 }
 
-/* Gives a run back. A moved one first gets ordinary pages, so that its mapping merges with its neighbours. */
-static void give_units(char *at, size_t units, bool moved)
+/* Gives a run back; `zero` if it reads as zero. A moved one first gets ordinary pages, so that its mapping merges with its
+ * neighbours. */
+static void give_units(char *at, size_t units, bool moved, bool zero)
 {
-    bool clean = moved && os_renew(at, units << UNIT_SHIFT);
-    if (clean)
+    bool renewed = moved && os_renew(at, units << UNIT_SHIFT);
+    if (renewed)
         allow_huge_pages(at, units, SIZE_MAX);
-    span_give(at, units, !clean);
+    span_give(at, units, !renewed && !zero);
 }
 
 static void give_fenced(struct large *block)
@@ -88,7 +96,7 @@ static void release(struct large *block)
     if (HARDENED)
         give_fenced(block);
     else
-        give_units(block->base, block->units, block->moved);
+        give_units(block->base, block->units, block->moved, block->zero);
     if (block->moved)
         sub_relaxed(&moved_blocks, (size_t)1);
     meta_free(block, sizeof *block);
@@ -102,7 +110,13 @@ void large_evict_before(uint64_t before_ms)
 
 void large_evict_old(uint64_t now_ms)
 {
-    large_evict_before(now_ms > policy.bigcache_ms ? now_ms - policy.bigcache_ms : 0);
+    struct list old = {0};
+    bigcache_evict_old(now_ms, &old);
+    while (old.first != NULL) {
+        struct large *block = LIST_ENTRY(old.first, struct large, age);
+        list_remove(&old, &block->age);
+        release(block);
+    }
 }
 
 /* Gives back the oldest kept blocks, of as many units in sum as a request needs that none of them could serve: it takes
@@ -157,11 +171,13 @@ static struct large *make(size_t units, size_t align, bool *zero)
 }
 
 /* One that the BigCache keeps. */
-static struct large *lend(size_t units, size_t size, bool *zero)
+static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
 {
-    struct large *block = bigcache_get(units);
+    struct large *block = bigcache_get(units, site);
     if (block == NULL)
         return NULL;
+    if (UNLIKELY(block->kept_for != SITE_NONE))
+        site_forget(block);
     block->bytes = usable(block, size);
     if (HARDENED && !fenced_lend(block)) {
         release(block);
@@ -171,7 +187,7 @@ static struct large *lend(size_t units, size_t size, bool *zero)
     return block;
 }
 
-static struct large *make_for(size_t units, size_t size, size_t align, bool *zero)
+static NOINLINE struct large *make_for(size_t units, size_t size, size_t align, bool *zero)
 {
     if (!HARDENED) /* whose freed blocks rest */
         make_room(units);
@@ -186,16 +202,27 @@ static struct large *make_for(size_t units, size_t size, size_t align, bool *zer
     return block;
 }
 
-void *large_alloc(size_t size, size_t align, bool *zero)
+void *large_alloc_at(size_t size, size_t align, uint32_t site, bool *zero)
 {
     size_t units = units_for(size);
-    struct large *block = align <= UNIT_SIZE ? lend(units, size, zero) : NULL;
+    *zero = false;
+    struct large *block = align <= UNIT_SIZE ? lend(units, size, site, zero) : NULL;
     if (block == NULL)
         block = make_for(units, size, align, zero);
     if (block == NULL)
         return NULL;
+    if (UNLIKELY(site != SITE_NONE))
+        site_note_request(block, site, size);
     go_live(block);
     return block->base;
+}
+
+void large_clear(void *p, size_t bytes)
+{
+    if (bytes < LOOK_LEAST)
+        memset(p, 0, bytes);
+    else
+        os_clear(p, align_up(bytes, os_page_size()));
 }
 
 struct large *large_find(const void *p)
@@ -204,6 +231,15 @@ struct large *large_find(const void *p)
         return NULL;
     struct large *block = arena_span(p);
     return block->base == p ? block : NULL;
+}
+
+/* A block that is not to be kept. A larger one than policy would ever keep leaves its pages to the system. */
+static COLD void let_go(struct large *block)
+{
+    size_t bytes = block->units << UNIT_SHIFT;
+    if (!HARDENED && !block->moved && bytes > load_relaxed(&policy.kept_most_bytes))
+        block->zero = os_purge(block->base, bytes);
+    release(block);
 }
 
 enum large_verdict large_free(void *p, struct large_freed *freed)
@@ -220,16 +256,16 @@ enum large_verdict large_free(void *p, struct large_freed *freed)
     block->sample = NULL;
     if (HARDENED && fenced_is_overrun(block))
         return LARGE_OVERRUN;
-    bool kept = bigcache_wants(block->units);
+    if (UNLIKELY(block->site != SITE_NONE))
+        site_note_free(block);
+    bool kept = bigcache_wants(block);
     if (HARDENED)
         fenced_close(block, kept);
     count_live((size_t)-1, -block->bytes);
-    if (kept) {
-        bigcache_put(block);
+    if (!kept)
+        let_go(block);
+    else if (bigcache_put(block))
         large_evict_before(0);
-    } else {
-        release(block);
-    }
     return LARGE_FINE;
 }
 
@@ -312,7 +348,7 @@ static bool extend(struct large *block, size_t units)
 static void shrink(struct large *block, size_t units)
 {
     char *tail = block->base + (units << UNIT_SHIFT);
-    give_units(tail, block->units - units, block->moved);
+    give_units(tail, block->units - units, block->moved, false);
     block->units = units;
 }
 

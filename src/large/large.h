@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/list.h"
 #include "base/shard.h"
 
@@ -22,19 +23,35 @@ struct large {
     size_t units;
     size_t bytes;          /* that the user may use: what was asked for, rounded up to 4 KiB */
     struct list_node link; /* BigCache: among blocks of its bin */
-    struct list_node age;  /* BigCache: among all, newest first */
+    struct list_node age;  /* BigCache: among those that are kept for as long, newest first */
     uint64_t freed_ms;
     size_t reach;          /* hardened library: the bytes that may be touched; 0: none (fenced.h) */
     uint32_t rested_at;    /* the same, in the BigCache: after so many frees in its shard it may be lent */
+    uint8_t lease;         /* BigCache: which of these it is among */
+    uint8_t patience;      /* it is kept 2^patience times as long as others of its size (site.h) */
+    bool is_trial;         /* the same */
+    bool zero;             /* freed, and reads as zero */
     bool moved;            /* its pages came by mremap: its mapping is of its own */
+    uint32_t site;         /* whose it is, or was (site.h); SITE_NONE: nobody knows */
+    uint32_t kept_for;     /* BigCache: the site that takes it first; if it has a site, there is one */
+    uint64_t born_ms;      /* if it has a site: when it was requested, */
+    uintptr_t requester;   /* and by which thread */
     struct sample *sample; /* the profiler's, mostly NULL; whose the block is sets it */
 };
 
 enum large_verdict { LARGE_FINE, LARGE_NOT_A_BLOCK, LARGE_DOUBLE_FREE, LARGE_OVERRUN };
 
 /* A block of at least `size` bytes (at most PTRDIFF_MAX), aligned to `align` (a power of two) and at least
- * to a unit. *zero says whether it reads as zero. NULL: out of memory. */
-void *large_alloc(size_t size, size_t align, bool *zero);
+ * to a unit, for a site (site.h). *zero says whether it reads as zero. NULL: out of memory. */
+void *large_alloc_at(size_t size, size_t align, uint32_t site, bool *zero);
+
+ALWAYS_INLINE void *large_alloc(size_t size, size_t align, bool *zero)
+{
+    return large_alloc_at(size, align, 0, zero);
+}
+
+/* Makes the first `bytes` of the live block at p, or a little more, read as zero; what of it is not in memory is not written. */
+void large_clear(void *p, size_t bytes);
 
 /* What a block was that has been freed. */
 struct large_freed {
@@ -56,7 +73,7 @@ void *large_resize(struct large *block, size_t size);
  * that exceed its budget. */
 void large_evict_before(uint64_t before_ms);
 
-/* Gives back those that were kept for as long as policy says. `now_ms` is a time of clock_now_ms. */
+/* Gives back those that were kept for as long as policy says for their sizes. `now_ms` is a time of clock_now_ms. */
 void large_evict_old(uint64_t now_ms);
 
 /* A block may be freed by a thread of another shard: only the sums mean something. */

@@ -38,7 +38,7 @@ bool sites_begin(size_t rate, uint64_t now_ms)
 static uint32_t sizes_with(size_t size)
 {
     if (size <= SMALL_MAX)
-        return size_class_of(size);
+        return size_class_fixed(size);
     unsigned power = log2_floor(size);
     return SIZE_CLASSES + power * 4 + (uint32_t)(size >> (power - 2) & 3);
 }

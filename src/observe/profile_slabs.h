@@ -15,7 +15,7 @@
 
 struct sample;
 
-/* Is there room for a block of the class? False: out of memory. */
+/* Is there room for a block of the class, a fixed one? False: out of memory. */
 bool slabs_have_room(unsigned class);
 
 /* A block of the class, for which there is room. */

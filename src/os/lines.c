@@ -22,6 +22,27 @@ size_t file_read(int file, char *to, size_t most)
     return is_error(got) ? 0 : (size_t)got;
 }
 
+long file_load(const char *path, char *to, size_t most)
+{
+    long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0);
+    size_t length = 0;
+    long got = is_error(file) ? file : 1;
+    while (got > 0) {
+        char beyond;
+        bool full = length == most;
+        got = kernel(SYS_read, file, (long)(full ? &beyond : to + length), (long)(full ? 1 : most - length), 0, 0);
+        if (got > 0 && full)
+            got = -EFBIG;
+        else if (got > 0)
+            length += (size_t)got;
+        else if (got == -EINTR)
+            got = 1;
+    }
+    if (!is_error(file))
+        file_close((int)file);
+    return got < 0 ? got : (long)length;
+}
+
 bool lines_open(struct lines *lines, const char *path)
 {
     lines->file = file_open(path);

@@ -31,4 +31,8 @@ void file_close(int file);
 /* Bytes read, 0 at the end or after an error. */
 size_t file_read(int file, char *to, size_t most);
 
+/* The whole content of a file. Returns the bytes, or below 0 an error's number: -EFBIG if it is longer than `most`. Of what is
+ * no ordinary file, what can be read without waiting. */
+long file_load(const char *path, char *to, size_t most);
+
 #endif

@@ -2,7 +2,6 @@
 #include "os/os.h"
 
 #include <limits.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -114,57 +113,6 @@ bool os_commit(void *at, size_t bytes)
 bool os_purge(void *at, size_t bytes)
 {
     return !is_error(counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
-}
-
-/* Of a stretch of pages. */
-struct residence {
-    size_t pages;
-    unsigned char is_in_memory[512]; /* bit 0 */
-};
-
-/* The first pages of these. False: the kernel does not say. */
-static bool look_at_residence(struct residence *residence, const char *at, size_t bytes)
-{
-    size_t page = os_page_size();
-    residence->pages = min_size(bytes / page, sizeof residence->is_in_memory);
-    return !is_error(kernel(SYS_mincore, (long)at, (long)(residence->pages * page), (long)residence->is_in_memory, 0, 0));
-}
-
-size_t os_resident(const void *at, size_t bytes)
-{
-    struct residence residence;
-    size_t page = os_page_size();
-    size_t resident = 0;
-    for (size_t done = 0; done < bytes && look_at_residence(&residence, (const char *)at + done, bytes - done);
-         done += residence.pages * page)
-        for (size_t i = 0; i < residence.pages; i++)
-            resident += (residence.is_in_memory[i] & 1) != 0 ? page : 0;
-    return resident;
-}
-
-/* The first pages that are alike: those in memory are written, those that are not may be in swap, and are given back. */
-static size_t clear_alike(char *at, const unsigned char *is_in_memory, size_t pages)
-{
-    size_t alike = 1;
-    while (alike < pages && ((is_in_memory[alike] ^ is_in_memory[0]) & 1) == 0)
-        alike++;
-    size_t bytes = alike * os_page_size();
-    if ((is_in_memory[0] & 1) != 0 || !os_purge(at, bytes))
-        memset(at, 0, bytes);
-    return alike;
-}
-
-void os_clear(void *at, size_t bytes)
-{
-    struct residence residence;
-    size_t page = os_page_size();
-    char *end = (char *)at + bytes;
-    for (char *from = at; from < end; from += residence.pages * page) {
-        if (!look_at_residence(&residence, from, (size_t)(end - from)))
-            memset(residence.is_in_memory, 1, residence.pages);
-        for (size_t done = 0; done < residence.pages;)
-            done += clear_alike(from + done * page, residence.is_in_memory + done, residence.pages - done);
-    }
 }
 
 bool os_forbid(void *at, size_t bytes)
@@ -294,6 +242,18 @@ FRAGILE uintptr_t os_interrupted_at(const void *context)
 #elif defined(__aarch64__)
     return (uintptr_t)interrupted->uc_mcontext.pc;
 #endif
+}
+
+static uint64_t ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
+struct os_usage os_usage(void)
+{
+    struct rusage used = {0};
+    (void)kernel(SYS_getrusage, RUSAGE_SELF, (long)&used, 0, 0, 0);
+    return (struct os_usage){ns_of(&used.ru_utime) + ns_of(&used.ru_stime), (uint64_t)used.ru_minflt};
 }
 
 int os_thread_id(void)

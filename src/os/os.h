@@ -115,6 +115,14 @@ size_t os_memory_limit(void);
 /* Where a signal handler's thread was interrupted; `context` is the handler's third argument. */
 uintptr_t os_interrupted_at(const void *context);
 
+/* What the process has used, as the kernel counts it. */
+struct os_usage {
+    uint64_t work_ns; /* on processors, all threads */
+    uint64_t faults;  /* pages that were touched first */
+};
+
+struct os_usage os_usage(void);
+
 /* The kernel's number of the calling thread. */
 int os_thread_id(void);
 

@@ -1,6 +1,7 @@
 /* What is given back: the free units of superslabs that may hold pages. When: decay.h. */
 #include "span/purge.h"
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/probe.h"
 #include "config/policy.h"
@@ -31,7 +32,7 @@ void purge_note_dirty(struct superslab *s, bits128 units, uint64_t now_ms)
 void purge_note_taken(const struct superslab *s, bits128 units)
 {
     bits128 clean = units & ~s->dirty;
-    if (s->purged_ms != 0 && clean != 0 && decay_is_regret(clock_now_ms(), s->purged_ms, policy.purge_ms))
+    if (s->purged_ms != 0 && clean != 0 && decay_is_regret(clock_now_ms(), s->purged_ms, load_relaxed(&policy.purge_ms)))
         decay.regretted += (size_t)count_ones128(clean) << UNIT_SHIFT;
 }
 
@@ -104,9 +105,10 @@ static size_t purge_before(uint64_t before_ms)
 
 size_t span_purge_old(uint64_t now_ms)
 {
+    size_t delay_ms = load_relaxed(&policy.purge_ms);
     lock_take(&span_lock);
-    decay_learn(&decay, now_ms, policy.purge_ms);
-    size_t bytes = purge_before(decay_horizon(&decay, now_ms, policy.purge_ms));
+    decay_learn(&decay, now_ms, delay_ms, (uint32_t)load_relaxed(&policy.purge_doublings));
+    size_t bytes = purge_before(decay_horizon(&decay, now_ms, delay_ms));
     decay.given_back += bytes;
     lock_drop(&span_lock);
     return bytes;

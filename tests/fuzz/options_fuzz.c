@@ -18,18 +18,19 @@ enum { ENTRIES = 6, TEXT_MOST = 300, PATH_BYTES_MOST = 4096, LINE_MOST = 512 };
 #define BYTES "([0-9]+)([KMGT]?)"
 #define PURGE_ONE "(delay=[0-9]+|thread=(on|off)|huge=(auto|on|off))"
 #define CHECKS_ONE "(free|redzone|poison|quarantine|leaks|stacks)"
+#define PARTS_ONE "(bigcache|sites|classes|elo|evolution)"
 #define TIB ((size_t)1 << 40)
 
 /* ---- What is legal. */
 
-enum name { MODE, LIMIT, PURGE, GUARD, CRASH, CHECKS, TRACE, PROFILE, STATS, LIVE, REPORT, NAMES };
+enum name { MODE, LIMIT, PURGE, GUARD, CRASH, CHECKS, TRACE, PROFILE, STATS, LIVE, REPORT, LEARN, POLICY_FILE, NAMES };
 
 static struct {
     const char *name;
     const char *grammar; /* POSIX extended regular expression */
     regex_t regex;
 } options[NAMES] = {
-    [MODE] = {.name = "HAKMEM_MODE=", .grammar = "^(minimal|fast|balanced)$"},
+    [MODE] = {.name = "HAKMEM_MODE=", .grammar = "^(minimal|fast|balanced|learning|research)$"},
     [LIMIT] = {.name = "HAKMEM_LIMIT=", .grammar = "^" BYTES "(:" BYTES ")?$"},
     [PURGE] = {.name = "HAKMEM_PURGE=", .grammar = "^" PURGE_ONE "(," PURGE_ONE ")*$"},
     [GUARD] = {.name = "HAKMEM_GUARD=", .grammar = "^" BYTES "(:([0-9]+))?$"},
@@ -40,6 +41,8 @@ static struct {
     [STATS] = {.name = "HAKMEM_STATS=", .grammar = "^(exit|(SIG)?(HUP|USR[12]|WINCH)|/.*)$"},
     [LIVE] = {.name = "HAKMEM_LIVE=", .grammar = "^/"},
     [REPORT] = {.name = "HAKMEM_REPORT=", .grammar = "^/"},
+    [LEARN] = {.name = "HAKMEM_LEARN=", .grammar = "^(off|(observe|on)(:" PARTS_ONE "(," PARTS_ONE ")*)?)$"},
+    [POLICY_FILE] = {.name = "HAKMEM_POLICY=", .grammar = "^/"},
 };
 
 enum { GROUPS = 7 };
@@ -129,6 +132,7 @@ static bool is_legal(enum name name, const char *value)
     case STATS:
     case LIVE:
     case REPORT:
+    case POLICY_FILE:
         return strlen(value) < PATH_BYTES_MOST;
     default:
         return true;

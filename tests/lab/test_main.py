@@ -35,6 +35,7 @@ class BadInput(unittest.TestCase):
                 ("--tests larsen", "larsen: no such test; legal are the groups random_mixed,.* larson-1,"),
                 ("--repetitions 0", "argument --repetitions: 0: legal values are 1 to 1000"),
                 ("--repetitions x", "argument --repetitions: x: legal values are 1 to 1000"),
+                ("--modes --peers glibc", "--modes --peers glibc: legal is one of the two"),
                 ("--frob", "unrecognized arguments: --frob; use: hakmem bench"),
                 ("compare /no/such /no/such", "/no/such: No such file or directory"),
                 (f"docs {file.name}", re.escape(file.name) + ": not a result file that `bench` wrote"),
@@ -119,6 +120,13 @@ class Safety(unittest.TestCase):
             self.assertEqual(command.main(words.split()), 0)
         tests, measured, *_ = measure.call_args.args
         return [test.name for test in tests], list(measured)
+
+    def test_modes_are_compared_with_balanced(self) -> None:
+        _, measured = self.measured("--modes --quick")
+        self.assertEqual([peer.name for peer in measured], [OURS, "minimal", "fast", "learning"])
+        self.assertEqual(
+            [peer.environment for peer in measured], [{}, *({"HAKMEM_MODE": peer.name} for peer in measured[1:])]
+        )
 
     def test_the_hardened_library_is_measured_with_real_programs(self) -> None:
         tests, measured = self.measured("hardened")

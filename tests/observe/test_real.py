@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from hakmem_observe.remote import Process, Request
 from hakmem_observe.snapshot import Snapshot, read_series
 
 SERVICE = Path(__file__).with_name("service.py")
+_SET_MODE = 8  # docs/control.md
 
 
 def setUpModule() -> None:
@@ -97,6 +99,29 @@ class Service(unittest.TestCase):
             free = sum(row["slab_free_blocks"] * row["size"] for row in table.classes)
             told = (table.memory["slab_free_bytes"] or 0) + (table.memory["hole_bytes"] or 0)
             self.assertLess(abs(free - told), 0.2 * told + (1 << 20))
+
+    def test_mode(self) -> None:
+        process = Process(self.start(HAKMEM_MODE="fast", HAKMEM_LEARN="observe").pid)
+        taken = process.snapshot()
+        self.assertEqual((taken.mode, taken.more["learner"]["learns"]), ("fast", "observe"))
+        self.assertEqual(process.request(_SET_MODE, path="minimal"), 0)
+        self.assertEqual(process.snapshot().mode, "minimal")
+        self.assertEqual(process.request(_SET_MODE, path="tiny"), errno.EINVAL)
+        with process.scratch() as (seen, inside):
+            self.assertEqual(process.request(Request.WRITE_STATISTICS, path=f"{inside}/s"), 0)
+            told = read_series(seen / "s")[-1]
+        self.assertEqual(told.mode, "minimal")
+
+    def test_learner(self) -> None:
+        """Read from its memory, it is as the library writes it."""
+        process = Process(self.start(HAKMEM_MODE="learning").pid)
+        with process.scratch() as (seen, inside):
+            self.assertEqual(process.request(Request.WRITE_STATISTICS, path=f"{inside}/s"), 0)
+            told = read_series(seen / "s")[-1].more["learner"]
+        read = process.snapshot().more["learner"]
+        self.assertEqual(set(told) - {"learn_ms"}, set(read))
+        self.assertEqual((read["learns"], read["state"]), ("on", told["state"]))
+        self.assertGreaterEqual(read["epochs"], told["epochs"])
 
     def test_purge(self) -> None:
         self.assertEqual(Process(self.start().pid).request(Request.PURGE), 0)

@@ -36,15 +36,19 @@ static bool ends(void)
 
 static size_t note_at(const void *p)
 {
-    size_t at = ((uintptr_t)p - (uintptr_t)arena.base) / BLOCK;
-    if (at >= NOTES || ((uintptr_t)p - (uintptr_t)arena.base) % BLOCK != 0)
+    size_t at = ((uintptr_t)p - (uintptr_t)arena.base) >> UNIT_SHIFT;
+    if (at >= NOTES)
         sched_violation("%p, found in the allocator, is no block", p);
     return at;
 }
 
 static void found(const void *p)
 {
-    places[note_at(p)]++;
+    size_t at = note_at(p);
+    const struct slab *slab = arena.spans[at];
+    if (arena.tags[at] >= TAG_KINDS && !slab_holds(slab, p))
+        sched_violation("%p, found in the allocator, is no block", p);
+    places[at]++;
 }
 
 static void count_letter(const struct letter *letter)
@@ -116,6 +120,8 @@ static void check_slab(const struct slab *slab, uintptr_t tag)
         sched_violation("a slab's count of free blocks is wrong: %u, not %u", slab->free, free);
     if ((tag & (SIZE_CLASSES - 1)) != slab->class)
         sched_violation("a tag's class is not its slab's");
+    if (slab->stride != size_classes[slab->class].size || slab->units != size_classes[slab->class].units)
+        sched_violation("a slab of blocks of %u bytes is of a class of %u", slab->stride, size_classes[slab->class].size);
     bool is_current = heap->shelf[slab->class].current == slab;
     bool listed = is_on_list(heap, slab);
     if (is_current && listed)
@@ -145,7 +151,7 @@ static void check_slabs(void)
         check_slab(slab, tag);
     }
     for (size_t at = 0; at < NOTES; at++)
-        if (places[at] + notes[at] > 0 && arena.tags[at * BLOCK >> UNIT_SHIFT] < TAG_KINDS)
+        if (places[at] + notes[at] > 0 && arena.tags[at] < TAG_KINDS)
             sched_violation("a block outlives its slab");
 }
 

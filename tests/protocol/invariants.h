@@ -4,11 +4,12 @@
 
 #include <stddef.h>
 
-/* Every scenario uses one class, the largest: 8 blocks a slab, magazines of 2. */
+/* Every scenario uses one class, the largest, with 4 blocks a slab and magazines of 2; or ones of more than a unit. */
 enum { BLOCK = 32768 };
 
 /* malloc and free of such a block by the hot functions, with a note of who has it. */
 void *block_take(void);
+void *block_take_of(size_t size);
 void block_free(void *p);
 
 /* With nothing running: every block of every slab is at exactly one place, and every count agrees. */

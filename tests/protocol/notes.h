@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-enum { NOTES = 1024 };
+enum { NOTES = 2048 };
 
-extern uint64_t notes[NOTES]; /* by distance from the range's base, in blocks: 1, if it is live */
+extern uint64_t notes[NOTES]; /* by the unit in which it begins, which is no other's: 1, if it is live */
 
 #endif

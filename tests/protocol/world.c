@@ -91,7 +91,7 @@ bool __wrap_os_barrier(void)
 bool __wrap_os_purge(void *at, size_t bytes)
 {
     for (size_t i = 0; i < NOTES; i++) {
-        char *block = arena.base + i * BLOCK;
+        char *block = arena.base + i * UNIT_SIZE;
         if (notes[i] != 0 && block < (char *)at + bytes && (char *)at < block + BLOCK)
             sched_violation("the pages of block %p, which is live, are given back", block);
     }

@@ -7,6 +7,8 @@
 #include "fake_os.h"
 #include "large/bigcache.h"
 #include "larges.h"
+#include "os/os.h"
+#include "process.h"
 #include "worker.h"
 
 static void serves_sizes_within_a_quarter(void)
@@ -63,6 +65,22 @@ static void gives_the_latest_first(void)
     CHECK(large_take(MIB) == first);
 }
 
+/* What nobody has written of a kept block, a request for zeros does not write either. */
+static void is_cleared_where_it_was_written(void)
+{
+    large_init();
+    char *at = large_take(8 * MIB);
+    at[3 * MIB] = at[8 * MIB - 1] = 1;
+    large_give(at);
+    bool zero = true;
+    CHECK(large_alloc(8 * MIB - 5000, 1, &zero) == at && !zero);
+    large_clear(at, 8 * MIB - 5000);
+    if (!process_is_emulated())
+        CHECK(os_resident(at, 8 * MIB) == 2 * os_page_size());
+    for (size_t i = 0; i < 8 * MIB - 5000; i += 8)
+        CHECK(*(const uint64_t *)(const void *)(at + i) == 0);
+}
+
 static void keeps_its_budget(void)
 {
     large_init();
@@ -102,6 +120,54 @@ static void forgets_by_age(void)
     CHECK(bigcache_bytes() == 2 * MIB);
     large_evict_before(2001);
     CHECK(bigcache_bytes() == 0);
+}
+
+/* Each size bin has an age of its own. */
+static void forgets_by_age_of_size(void)
+{
+    large_init();
+    fake_clock_set(1000);
+    policy.bigcache_ms[size_bin(MIB)] = 500;
+    policy.bigcache_ms[size_bin(4 * MIB)] = 5000;
+    char *small = large_take(MIB);
+    char *large = large_take(4 * MIB);
+    large_give(large);
+    fake_clock_set(1100);
+    large_give(small);
+    large_evict_old(1600);
+    CHECK(bigcache_bytes() == 5 * MIB);
+    large_evict_old(1601);
+    CHECK(bigcache_bytes() == 4 * MIB);
+    policy.bigcache_bytes = 4 * MIB; /* over its budget it gives up the oldest, whatever its size */
+    fake_clock_set(1700);
+    large_give(large_take(MIB));
+    CHECK(bigcache_bytes() == MIB);
+    large_evict_old(2201);
+    CHECK(bigcache_bytes() == 0);
+    large_give(large_take(4 * MIB));
+    policy.bigcache_ms[size_bin(4 * MIB)] = 0; /* of what is kept, too */
+    large_evict_old(1701);
+    CHECK(bigcache_bytes() == 0);
+}
+
+/* Their pages go back at once: what is taken next reads as zero. */
+static void keeps_no_block_that_is_too_large(void)
+{
+    large_init();
+    policy.kept_most_bytes = 2 * MIB;
+    char *kept = large_take(2 * MIB);
+    char *given = large_take(3 * MIB);
+    given[0] = 1;
+    large_give(kept);
+    large_give(given);
+    CHECK(bigcache_bytes() == 2 * MIB);
+    CHECK(arena_tag(given) == TAG_LARGE_GONE);
+    CHECK(fake_os_made(FAKE_PURGE) == 1);
+    CHECK(span_dirty_bytes() == 0);
+    fake_os_refuse(FAKE_PURGE, 1, FAKE_EVERY);
+    large_give(large_take(3 * MIB));
+    fake_os_obey();
+    CHECK(span_dirty_bytes() >= 3 * MIB);
 }
 
 /* The cache is given up before a request fails. */
@@ -202,8 +268,11 @@ int main(void)
         UNIT_TEST(serves_sizes_within_a_quarter),
         UNIT_TEST(makes_room_for_what_it_cannot_serve),
         UNIT_TEST(gives_the_latest_first),
+        UNIT_TEST(is_cleared_where_it_was_written),
         UNIT_TEST(keeps_its_budget),
         UNIT_TEST(forgets_by_age),
+        UNIT_TEST(forgets_by_age_of_size),
+        UNIT_TEST(keeps_no_block_that_is_too_large),
         UNIT_TEST(is_given_up_for_memory),
         UNIT_TEST(is_one_cache_for_all_threads),
         UNIT_TEST(gives_a_thread_its_own_first),

@@ -3,7 +3,7 @@
 
 #include "span/decay.h"
 
-enum { DELAY = 1000, HOUR = 3600000 };
+enum { DELAY = 1000, DOUBLINGS = 3, HOUR = 3600000 };
 
 static uint64_t kept_ms(const struct decay *decay)
 {
@@ -15,7 +15,7 @@ static void step(struct decay *decay, size_t given_back, size_t regretted)
 {
     decay->given_back += given_back;
     decay->regretted += regretted;
-    decay_learn(decay, decay->step_ms + DELAY, DELAY);
+    decay_learn(decay, decay->step_ms + DELAY, DELAY, DOUBLINGS);
 }
 
 static void keeps_for_one_delay_at_first(void)
@@ -35,6 +35,18 @@ static void regret_doubles_up_to_eight(void)
         expected = expected < 8 * DELAY ? 2 * expected : expected;
         CHECK(kept_ms(&decay) == expected);
     }
+}
+
+static void a_lower_limit_takes_effect_at_the_next_step(void)
+{
+    struct decay decay = {0};
+    for (int i = 0; i < DOUBLINGS; i++)
+        step(&decay, 100, 90);
+    decay.given_back = decay.regretted = 100;
+    decay_learn(&decay, decay.step_ms + DELAY, DELAY, 1);
+    CHECK(kept_ms(&decay) == 2 * DELAY);
+    decay_learn(&decay, decay.step_ms + DELAY, DELAY, 0);
+    CHECK(kept_ms(&decay) == DELAY);
 }
 
 static void little_regret_changes_nothing(void)
@@ -65,9 +77,9 @@ static void calm_takes_it_back(void)
 static void learns_once_in_a_delay(void)
 {
     struct decay decay = {.step_ms = HOUR, .given_back = 100, .regretted = 100};
-    decay_learn(&decay, HOUR + DELAY - 1, DELAY);
+    decay_learn(&decay, HOUR + DELAY - 1, DELAY, DOUBLINGS);
     CHECK(kept_ms(&decay) == DELAY && decay.regretted == 100);
-    decay_learn(&decay, HOUR + DELAY, DELAY);
+    decay_learn(&decay, HOUR + DELAY, DELAY, DOUBLINGS);
     CHECK(kept_ms(&decay) == 2 * DELAY && decay.regretted == 0);
 }
 
@@ -83,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(keeps_for_one_delay_at_first), UNIT_TEST(regret_doubles_up_to_eight),
+        UNIT_TEST(a_lower_limit_takes_effect_at_the_next_step),
         UNIT_TEST(little_regret_changes_nothing), UNIT_TEST(calm_takes_it_back), UNIT_TEST(learns_once_in_a_delay),
         UNIT_TEST(only_soon_is_regret),
     };

@@ -170,10 +170,10 @@ static void old_memory_goes_back(void)
     heartbeat(heap);
     hak_free(hak_malloc(8 << 20));
     CHECK(bigcache_bytes() == 8 << 20);
-    fake_clock_set(100000 + policy.bigcache_ms);
+    fake_clock_set(100000 + policy.bigcache_ms[0]);
     heartbeat(heap);
     CHECK(bigcache_bytes() == 8 << 20);
-    uint64_t evicted = 100000 + 2 * policy.bigcache_ms;
+    uint64_t evicted = 100000 + 2 * policy.bigcache_ms[0];
     fake_clock_set(evicted);
     heartbeat(heap);
     CHECK(bigcache_bytes() == 0);

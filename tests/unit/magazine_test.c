@@ -71,7 +71,7 @@ static void capacity_grows_with_use(void)
     for (int round = 0; round < 100; round++) {
         alloc_all(BLOCKS);
         free_all(BLOCKS);
-        CHECK(heap->shelf[CLASS].capacity * SIZE <= policy.magazine_bytes);
+        CHECK(heap->shelf[CLASS].capacity * SIZE <= policy.magazine_bytes[CLASS]);
         CHECK(heap->capacity_bytes == capacity_bytes(heap));
     }
     CHECK(heap->shelf[CLASS].capacity == 512);
@@ -85,9 +85,43 @@ static void capacity_keeps_to_the_policy(void)
         alloc_all(BLOCKS);
         free_all(BLOCKS);
     }
-    CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes / SIZE);
+    CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes[CLASS] / SIZE);
     magazine_widen(heap, CLASS, SIZE_MAX);
-    CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes / SIZE);
+    CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes[CLASS] / SIZE);
+}
+
+static void batches_follow_the_policy(void)
+{
+    static const struct {
+        size_t eighths;
+        size_t blocks;
+    } cases[] = {{1, 2}, {4, 8}, {6, 12}, {8, 16}};
+    struct heap *heap = heap_own();
+    hak_free(hak_malloc(SIZE));
+    CHECK(heap->shelf[CLASS].capacity == 16);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        magazine_flush(heap, CLASS, SIZE_MAX);
+        policy.batch_eighths[CLASS] = cases[i].eighths;
+        heap->shelf[CLASS].streak = 0;
+        void *block = magazine_pop(heap, CLASS);
+        CHECK(magazine_count(heap, CLASS) == cases[i].blocks - 1);
+        hak_free(block);
+    }
+}
+
+static void capacity_comes_down_with_the_policy(void)
+{
+    struct heap *heap = heap_own();
+    for (int round = 0; round < 20; round++) {
+        alloc_all(BLOCKS);
+        free_all(BLOCKS);
+    }
+    CHECK(heap->shelf[CLASS].capacity == 512);
+    CHECK(policy_set_mode("minimal"));
+    alloc_all(BLOCKS);
+    free_all(BLOCKS);
+    CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes[CLASS] / SIZE);
+    CHECK(heap->capacity_bytes == capacity_bytes(heap));
 }
 
 /* However often refills and flushes alternate. */
@@ -300,6 +334,8 @@ int main(void)
         UNIT_TEST(refills_come_ascending),
         UNIT_TEST(capacity_grows_with_use),
         UNIT_TEST(capacity_keeps_to_the_policy),
+        UNIT_TEST(capacity_comes_down_with_the_policy),
+        UNIT_TEST(batches_follow_the_policy),
         UNIT_TEST(magazines_keep_to_their_share_of_the_heap),
         UNIT_TEST(thread_keeps_its_budget),
         UNIT_TEST(trim_empties_and_narrows),

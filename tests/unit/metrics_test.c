@@ -7,11 +7,13 @@
 
 #include "api/metrics.h"
 #include "api/stats_json.h"
+#include "config/knobs.h"
 #include "config/policy.h"
 #include "fake_os.h"
 
 #include "heap/magazine.h"
 #include "heap/mail.h"
+#include "learn/decisions.h"
 #include "heaps.h"
 #include "random.h"
 
@@ -198,8 +200,12 @@ static void json_is_balanced(void)
     struct out out;
     int depth = 0;
     (void)heap_own();
+    knob_set(KNOB_PURGE_MS, 0, 5);
+    knob_set(KNOB_BIGCACHE_MS, 2, 5);
+    for (uint32_t i = 0; i < 3; i++)
+        decision_note(&(struct decision){.kind = DECIDED_KNOB, .what = i});
     out_to_memory(&out, text, sizeof text);
-    stats_json(&out);
+    stats_json(&out, DECISIONS_KEPT);
     CHECK(out_end(&out) == 0 && text[out.length - 1] == '\n');
     for (size_t i = 0; i < out.length; i++) {
         depth += (text[i] == '{' || text[i] == '[') - (text[i] == '}' || text[i] == ']');
@@ -214,8 +220,12 @@ static void short_memory_is_told(void)
     char text[100];
     struct out out;
     (void)heap_own();
+    knob_set(KNOB_PURGE_MS, 0, 5);
+    knob_set(KNOB_BIGCACHE_MS, 2, 5);
+    for (uint32_t i = 0; i < 3; i++)
+        decision_note(&(struct decision){.kind = DECIDED_KNOB, .what = i});
     out_to_memory(&out, text, sizeof text);
-    stats_json(&out);
+    stats_json(&out, DECISIONS_KEPT);
     CHECK(out_end(&out) == ENOSPC && out.length <= sizeof text);
 }
 

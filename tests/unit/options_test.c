@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/knobs.h"
 #include "config/options.h"
 #include "config/paths.h"
 #include "config/policy.h"
@@ -114,6 +115,26 @@ static void traces_name_what_is_traced(void)
     CHECK(policy.trace == TRACE_CLASS && policy.checks == CHECK_ALL);
 }
 
+static void a_delay_is_pinned(void)
+{
+    load("HAKMEM_PURGE=thread=off", NULL);
+    CHECK(!knob_is_pinned(KNOB_PURGE_MS));
+    load("HAKMEM_PURGE=delay=7", NULL);
+    CHECK(knob_is_pinned(KNOB_PURGE_MS));
+    knob_set(KNOB_PURGE_MS, 0, 8);
+    CHECK(policy.purge_ms == 7);
+}
+
+static void the_learner_is_the_modes_unless_it_is_said(void)
+{
+    load("HAKMEM_MODE=learning", NULL);
+    CHECK(policy.learn == LEARN_ON);
+    load("HAKMEM_LEARN=observe:sites,elo", "HAKMEM_MODE=learning");
+    CHECK(policy.learn == LEARN_OBSERVE && policy.learn_parts == (LEARN_SITES | LEARN_ELO));
+    load("HAKMEM_POLICY=/a/b", NULL);
+    CHECK(strcmp(path_of(PATH_POLICY), "/a/b") == 0);
+}
+
 static void mode_does_not_undo_limits(void)
 {
     load("HAKMEM_LIMIT=1G", "HAKMEM_MODE=minimal");
@@ -154,6 +175,15 @@ static void check_refused(const char *name, const char *const *values, size_t co
         snprintf(line, sizeof line, "hakmem: warning: %s: legal values are %s\n", entry, legal);
         CHECK_SAYS(load_bad, entry, line);
     }
+}
+
+static void bad_learners_are_refused(void)
+{
+    static const char *const values[] = {"", "1", "learning", "off:elo", "on:", "on:Elo", "on;elo"};
+    static const char *const places[] = {"", "policy", "./policy"};
+    check_refused("HAKMEM_LEARN", values, sizeof values / sizeof values[0],
+                  "off, observe, on, or one of the last two, a colon and some of bigcache, sites, classes, elo, evolution with commas between; using the mode's");
+    check_refused("HAKMEM_POLICY", places, sizeof places / sizeof places[0], "an absolute path, of what was learned; using none");
 }
 
 static void bad_checks_are_refused(void)
@@ -211,7 +241,7 @@ static void load_unknown(uintptr_t unused)
 static void bad_values_get_one_line(void)
 {
     CHECK_SAYS(load_bad, "HAKMEM_MODE=turbo",
-               "hakmem: warning: HAKMEM_MODE=turbo: legal values are minimal, fast, balanced; using balanced\n");
+               "hakmem: warning: HAKMEM_MODE=turbo: legal values are minimal, fast, balanced, learning, research; using balanced\n");
     static const char *const bad[] = {
         "", "delay", "delay=", "delay=-1", "delay=1s", "delay=86400001", "delay=99999999999999999999", "delay= 1", "1000",
         "thread", "thread=1", "huge=of", "delay=1,", ",", "delay=1;thread=on", "off", "delay=5,huge=no",
@@ -277,8 +307,8 @@ static void bad_profiles_get_one_line(void)
 static void unknown_names_get_one_line(void)
 {
     CHECK_SAYS(load_unknown, 0,
-               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n"
-               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n");
+               "hakmem: warning: HAKMEM_MOD=fast: no such option; the options are HAKMEM_MODE, HAKMEM_LEARN, HAKMEM_POLICY, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n"
+               "hakmem: warning: HAKMEM_=1: no such option; the options are HAKMEM_MODE, HAKMEM_LEARN, HAKMEM_POLICY, HAKMEM_LIMIT, HAKMEM_PURGE, HAKMEM_GUARD, HAKMEM_PROFILE, HAKMEM_CRASH, HAKMEM_CHECK, HAKMEM_TRACE, HAKMEM_STATS, HAKMEM_LIVE, HAKMEM_REPORT\n");
 }
 
 static void secure_processes_ignore_all(void)
@@ -317,6 +347,9 @@ int main(void)
         UNIT_TEST(bad_statistics_are_refused),
         UNIT_TEST(traces_name_what_is_traced),
         UNIT_TEST(bad_traces_are_refused),
+        UNIT_TEST(a_delay_is_pinned),
+        UNIT_TEST(the_learner_is_the_modes_unless_it_is_said),
+        UNIT_TEST(bad_learners_are_refused),
     };
     return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

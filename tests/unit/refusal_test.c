@@ -176,7 +176,7 @@ static void growth(void)
 /* Serves a thread for which there was no memory for a heap; only its own use cleans it. */
 static void clean_orphan(void)
 {
-    void *block = orphan_malloc(0);
+    void *block = orphan_malloc(1);
     CHECK(block != NULL);
     struct heap *orphan = heap_of(block);
     shelf_put(orphan, block);

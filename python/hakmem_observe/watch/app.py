@@ -186,6 +186,7 @@ class Top(App[int]):
         if snapshot is not None:
             parts = [
                 f"up {words.duration(snapshot.uptime_ms)}",
+                *([f"mode {snapshot.mode}"] if snapshot.mode else []),
                 f"live {words.count_bytes(snapshot.live_bytes)} of {words.count_bytes(snapshot.parts_bytes)}",
                 f"requested {words.count_bytes(self.history.rate('requested_bytes'))}/s",
                 _profiler(snapshot),

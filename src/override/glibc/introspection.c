@@ -49,11 +49,12 @@ HAK_EXPORT struct mallinfo mallinfo(void)
 static void print_sizes(FILE *stream, const struct heap_free *heap)
 {
     (void)fputs("<sizes>\n", stream);
-    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        uint32_t size = size_class_bytes(class);
         if (heap->cached_blocks[class] > 0)
-            (void)fprintf(stream, "  <size from=\"%u\" to=\"%u\" total=\"%zu\" count=\"%zu\"/>\n", size_classes[class].size,
-                          size_classes[class].size, heap->cached_blocks[class] * size_classes[class].size,
-                          heap->cached_blocks[class]);
+            (void)fprintf(stream, "  <size from=\"%u\" to=\"%u\" total=\"%zu\" count=\"%zu\"/>\n", size, size,
+                          heap->cached_blocks[class] * size, heap->cached_blocks[class]);
+    }
     (void)fputs("</sizes>\n", stream);
 }
 

@@ -1,0 +1,123 @@
+"""`hakmem policy`: files of what was learned."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from hakmem_cli import policy_merge, policy_text, policy_words
+from hakmem_cli.arguments import Parser
+from hakmem_cli.policy_text import Part
+from hakmem_cli.say import CannotError, say
+
+
+def _chosen(parts: list[Part], program: str | None, where: str) -> list[Part]:
+    chosen = [part for part in parts if program is None or part.is_called(program)]
+    if not chosen and program is not None:
+        names = ", ".join(part.name for part in parts) or "no program"
+        raise CannotError(f"{where}: has nothing of {program}; it has {names}")
+    return chosen
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+def _replace(path: Path, text: str) -> None:
+    """At once, or not at all."""
+    try:
+        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
+            try:
+                file.write(text.encode(errors="surrogateescape"))
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+    except OSError as error:
+        raise CannotError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _write(parts: list[Part], output: str | None, *, force: bool) -> None:
+    text = policy_text.text_of(parts)
+    if output is None:
+        sys.stdout.buffer.write(text.encode(errors="surrogateescape"))
+        return
+    path = Path(output)
+    if path.exists() and not force:
+        raise CannotError(f"{path}: is there already; --force writes over it")
+    _replace(path, text)
+    say(f"written: {path} ({len(parts)} {'program' if len(parts) == 1 else 'programs'})")
+
+
+def _show(parsed: argparse.Namespace) -> int:
+    for name in parsed.files:
+        parts = _chosen(policy_text.read(Path(name)), parsed.program, name)
+        for part in parts:
+            print(_printable(f"{part.name}\n  {policy_words.evidence(part)}"))
+            print("".join(f"  - {sentence}\n" for sentence in policy_words.sentences(part)))
+        if not parts:
+            print(f"{name}: no program")
+    return 0
+
+
+def _export(parsed: argparse.Namespace) -> int:
+    _write(_chosen(policy_text.read(Path(parsed.file)), parsed.program, parsed.file), parsed.output, force=parsed.force)
+    return 0
+
+
+def _merge(parsed: argparse.Namespace) -> int:
+    merged = policy_merge.merge([policy_text.read(Path(name)) for name in parsed.files])
+    _write(merged, parsed.output, force=parsed.force)
+    return 0
+
+
+def _clear(parsed: argparse.Namespace) -> int:
+    """A file of which nothing is left goes. One that is damaged goes too, if all of it shall."""
+    for name in parsed.files:
+        path = Path(name)
+        if parsed.program is None:
+            if not policy_text.is_policy(policy_text.read_text(path)):
+                raise CannotError(f"{path}: is no file of what was learned, and stays")
+            gone, left = None, []
+        else:
+            parts = policy_text.read(path)
+            gone = _chosen(parts, parsed.program, name)
+            left = [part for part in parts if part not in gone]
+        if left:
+            _replace(path, policy_text.text_of(left))
+        else:
+            path.unlink()
+        what = "removed" if not left else f"forgotten: {', '.join(part.name for part in gone or [])}"
+        say(f"{path}: {_printable(what)}")
+    return 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(call=lambda parsed: parser.error("one of show, export, merge, clear"))
+    actions = parser.add_subparsers(metavar="ACTION", dest="action", parser_class=Parser)
+    one_program = argparse.ArgumentParser(add_help=False)
+    one_program.add_argument("--program", metavar="NAME", help="only of this one: path, last word of it, or build id")
+    output = argparse.ArgumentParser(add_help=False)
+    output.add_argument("--output", metavar="FILE", help="where to write (default: standard output)")
+    output.add_argument("--force", action="store_true", help="write over a file that exists")
+
+    one = actions.add_parser("show", help="what was learned, in sentences", parents=[one_program], allow_abbrev=False)
+    one.add_argument("files", metavar="FILE", nargs="+")
+    one.set_defaults(call=_show)
+
+    one = actions.add_parser(
+        "export", help="a file of its own, to check in", parents=[one_program, output], allow_abbrev=False
+    )
+    one.add_argument("file", metavar="FILE")
+    one.set_defaults(call=_export)
+
+    one = actions.add_parser("merge", help="one policy of many machines'", parents=[output], allow_abbrev=False)
+    one.add_argument("files", metavar="FILE", nargs="+")
+    one.set_defaults(call=_merge)
+
+    one = actions.add_parser("clear", help="forget", parents=[one_program], allow_abbrev=False)
+    one.add_argument("files", metavar="FILE", nargs="+")
+    one.set_defaults(call=_clear)

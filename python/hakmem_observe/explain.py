@@ -1,0 +1,171 @@
+"""`hakmem explain`: what was learned, from what evidence, what it changed and what it saved, in sentences."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hakmem_cli import policy_text, policy_words
+from hakmem_cli.policy_text import Line
+from hakmem_cli.policy_words import share
+from hakmem_cli.say import CannotError
+from hakmem_observe import procfs, report_series, words
+from hakmem_observe.names import printable
+from hakmem_observe.remote import Process, Request
+from hakmem_observe.snapshot import Snapshot, read_series
+
+USE = "hakmem explain PID|FILE [--all]; FILE: statistics, or a learned policy; one whose name is a number: ./NUMBER"
+
+_LATEST = 20
+
+_STATES = {
+    "learns": "It is learning: policies compete, in epochs by turns.",
+    "frozen": "It has settled: the best policy it knows is in force, and it watches whether the program changes.",
+    "canary": "It is trying, for one match, whether the policy in force is still the best.",
+    "rests": "It rests: what it tried has not paid for itself, and the mode's own values are in force.",
+}
+
+_EVENTS = {
+    "drifts": "The program changed {}, and was learned anew.",
+    "rollbacks": "A policy that had been the best was taken back {}.",
+    "kills": "Learning was stopped {} because it did not pay.",
+}
+
+# Less than a tenth of a percent of the cost is said to be nothing.
+_NOTABLE_PPM = 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="PID|FILE", help="a process, a file of statistics, or a learned policy")
+    parser.add_argument("--all", action="store_true", help=f"all decisions, not only the latest {_LATEST}")
+
+
+def _number(told: dict[str, Any], name: str) -> float:
+    value = told.get(name)
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
+
+
+def _plural(number: float, one: str) -> str:
+    many = "matches" if one == "match" else f"{one}s"
+    return f"{number:g} {one if number == 1 else many}"
+
+
+def _cost(told: dict[str, Any]) -> Iterator[str]:
+    """In nanoseconds for each MiB that the program requests."""
+    before, now, saved = (_number(told, name) for name in ("mode_cost", "cost", "saved_ppm"))
+    if before and now:
+        yield (
+            f"For each MiB that the program requests, the allocator now costs {now / 1000:.3g} µs; with the mode's own"
+            f" values it cost {before / 1000:.3g} µs."
+        )
+    if saved >= _NOTABLE_PPM:
+        yield f"All in all, what was tried in vain included, {share(saved)} of the cost was saved."
+    elif saved <= -_NOTABLE_PPM:
+        yield f"All in all, what was tried has cost {share(-saved)} more than it saved so far."
+    elif now:
+        yield "All in all, learning has neither saved nor cost anything worth mentioning so far."
+
+
+def _remembered(snapshot: Snapshot) -> Iterator[str]:
+    told = snapshot.more.get("remembered")
+    if isinstance(told, dict):
+        epochs, seconds = _plural(_number(told, "epochs"), "epoch"), _plural(_number(told, "seconds"), "second")
+        yield f"It began with what earlier runs had learned, in {epochs} over {seconds}."
+
+
+def _learner(snapshot: Snapshot) -> Iterator[str]:
+    told = snapshot.more.get("learner")
+    mode = f"mode {snapshot.mode}" if snapshot.mode else "the mode"
+    if not isinstance(told, dict):
+        yield f"Nothing learns: the learner is off. What is in force are the values of {mode}."
+        return
+    if told.get("learns") == "observe":
+        yield "The learner only watches: it changes nothing, and says what it would do. What it expects are estimates."
+    epochs = _number(told, "epochs")
+    if epochs:
+        rival = f", in {_plural(_number(told, 'matches'), 'match')} of policies" if _number(told, "matches") else ""
+        yield f"It has learned from {_plural(epochs, 'epoch')}{rival}."
+    else:
+        yield "It has learned nothing yet: the program has not requested enough memory."
+    state = told.get("state")
+    if isinstance(state, str) and state in _STATES:
+        yield _STATES[state]
+    yield from _cost(told)
+    for name, text in _EVENTS.items():
+        count = _number(told, name)
+        if count:
+            yield text.format("once" if count == 1 else f"{count:g} times")
+
+
+def _knobs(snapshot: Snapshot) -> Iterator[str]:
+    """What differs from the mode, and who has set it."""
+    told = snapshot.more.get("knobs")
+    rows = [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
+    for pinned in (False, True):
+        lines = []
+        for row in rows:
+            name, index, value = row.get("name"), row.get("index"), row.get("value")
+            if isinstance(name, str) and isinstance(value, int) and bool(row.get("pinned")) == pinned:
+                lines.append(Line("knob", f"{name}[{index}]" if isinstance(index, int) else name, str(value)))
+        if lines:
+            yield "Set by the environment:" if pinned else f"Other than in mode {snapshot.mode}:"
+            yield from (f"  - {printable(sentence)}" for sentence in policy_words.knob_sentences(lines))
+
+
+def _decisions(series: list[Snapshot], most: int | None) -> Iterator[str]:
+    found = report_series.decisions(series)
+    left_out = len(found) - most if most is not None else 0
+    if found:
+        yield "Decisions, by seconds since the start:"
+    if left_out > 0:
+        yield f"  … {_plural(left_out, 'earlier one')}: --all"
+    for one in found[max(left_out, 0) :]:
+        yield f"  {one['seconds']:>9.1f}  {one['text']}"
+
+
+def of_series(series: list[Snapshot], what: str, most: int | None = _LATEST) -> list[str]:
+    last = series[-1]
+    mode = f"mode {last.mode}" if last.mode else ""
+    age = f"up {words.duration(last.uptime_ms)}" if last.uptime_ms else ""
+    head = ", ".join(part for part in (f"Process {last.pid}", what, mode, age) if part)
+    return [printable(head), *_remembered(last), *_learner(last), *_knobs(last), *_decisions(series, most)]
+
+
+def _of_process(pid: int) -> list[Snapshot]:
+    """As the process writes it, on its page or when it is asked: from outside neither decisions nor knobs are read."""
+    process = Process(pid)
+    taken = process.snapshot()
+    if "knobs" in taken.more:
+        return [taken]
+    with process.scratch() as (seen, inside):
+        result = process.request(Request.WRITE_STATISTICS, path=f"{inside}/statistics")
+        if result:
+            raise CannotError(f"process {pid}: its statistics cannot be written, error {result}")
+        return read_series(seen / "statistics")
+
+
+def _of_file(path: Path, most: int | None) -> list[str]:
+    if not path.is_file():
+        raise CannotError(f"{path}: no such file; legal are a process's number, statistics, or a learned policy")
+    with path.open("rb") as file:
+        start = file.read(65536).decode(errors="replace")
+    if not policy_text.is_policy(start):
+        return of_series(read_series(path), path.name, most)
+    lines = []
+    for part in policy_text.read(path):
+        lines += [printable(part.name), f"  {policy_words.evidence(part)} Loaded by that program, it means:"]
+        lines += [f"  - {printable(sentence)}" for sentence in policy_words.sentences(part)]
+    return lines or [f"{path}: no program"]
+
+
+def explain(parsed: argparse.Namespace) -> int:
+    most = None if parsed.all else _LATEST
+    if parsed.source.isdigit():
+        pid = procfs.parse_pid(parsed.source)
+        lines = of_series(_of_process(pid), procfs.command(pid), most)
+    else:
+        lines = _of_file(Path(parsed.source), most)
+    print("\n".join(lines))
+    return 0

@@ -1,0 +1,57 @@
+#include "api/remember.h"
+
+#include "base/atomic.h"
+#include "config/paths.h"
+#include "config/policy.h"
+#include "heap/door.h"
+#include "heap/fork.h"
+#include "learn/learn.h"
+#include "learn/policy_file.h"
+
+/* Of what was loaded: what is learned now comes on top of it. */
+static struct policy_evidence known;
+static bool is_loaded;
+
+static void load(void *path)
+{
+    is_loaded = policy_file_load(path, policy.learn != LEARN_ON, &known);
+}
+
+/* Size classes are opened behind the door, in a heap that has started. */
+void remember_start(void)
+{
+    const char *path = path_of(PATH_POLICY);
+    if (path[0] == '\0')
+        return;
+    (void)door_open();
+    door_visit(load, (void *)(uintptr_t)path);
+}
+
+bool remember_has(struct policy_evidence *evidence)
+{
+    *evidence = known;
+    return is_loaded;
+}
+
+static void save(void *path)
+{
+    struct learn_summary own;
+    learn_summary(&own);
+    if (own.epochs == 0)
+        return;
+    struct policy_evidence evidence = {
+        .epochs = known.epochs + own.epochs,
+        .seconds = known.seconds + own.learn_ms / 1000,
+        .saved = own.saved_ppm > 0 ? (uint64_t)own.saved_ppm : 0,
+    };
+    learn_show_best();
+    policy_file_save(path, &evidence);
+}
+
+/* Not if a signal handler ends the process that has interrupted the holder of a lock. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    const char *path = path_of(PATH_POLICY);
+    if (path[0] != '\0' && load_relaxed(&policy.learn) == LEARN_ON && !fork_holds_any_lock())
+        door_visit(save, (void *)(uintptr_t)path);
+}

@@ -1,0 +1,259 @@
+#include "learn/evolution.h"
+
+#include <stddef.h>
+
+#include "base/bits.h"
+#include "config/policy.h"
+#include "heap/magazine.h"
+#include "learn/prices.h"
+
+/* Less is not worth a try: of the cost, and of the process's own time. */
+#define WORTH_LEAST 0.004
+#define WORTH_LEAST_OF_WORK 0.001
+
+/* What takes long to be tried must promise more. */
+#define SLOW_FACTOR 0.5
+
+/* And what would show only after so long is not tried at all: programs do not stay the same for that. */
+enum { SLOWEST_MS = 10000 };
+
+/* Steps up from nothing. */
+enum { FIRST_MS = 16 };
+#define FIRST_BYTES (4 * MIB)
+
+void tried_note(struct tried *tried, const struct prospect *what)
+{
+    tried->what[tried->count++ % TRIED_MOST] = *what;
+}
+
+bool tried_has(const struct tried *tried, const struct prospect *what)
+{
+    uint32_t known = tried->count < TRIED_MOST ? tried->count : TRIED_MOST;
+    for (uint32_t i = 0; i < known; i++) {
+        const struct prospect *old = &tried->what[i];
+        if (old->knob == what->knob && old->index == what->index && old->up == what->up && what->worth < 2 * old->worth)
+            return true;
+    }
+    return false;
+}
+
+static bool is_counted_singly(enum knob knob)
+{
+    return knob == KNOB_PURGE_DOUBLINGS || knob == KNOB_BATCH_EIGHTHS;
+}
+
+static bool is_time(enum knob knob)
+{
+    return knob == KNOB_PURGE_MS || knob == KNOB_BIGCACHE_MS;
+}
+
+/* Keeping something twice as long wins nothing where it is wanted back a little later than that; and each try takes long. */
+static uint64_t factor_of(enum knob knob)
+{
+    return is_time(knob) ? 4 : 2;
+}
+
+uint64_t evolution_step(enum knob knob, uint64_t value, bool up)
+{
+    const struct knob_info *info = &knob_info[knob];
+    uint64_t first = is_time(knob) ? FIRST_MS : FIRST_BYTES;
+    uint64_t next = value;
+    if (is_counted_singly(knob))
+        next = up ? value + 1 : value - (value > 0 ? 1 : 0);
+    else if (up)
+        next = value == 0 ? first : value * factor_of(knob);
+    else
+        next = value > (info->least == 0 ? first : 0) ? value / factor_of(knob) : info->least;
+    if (up && is_time(knob) && next > SLOWEST_MS)
+        return value;
+    return next < info->least ? info->least : next > info->most ? info->most : next;
+}
+
+/* All that is needed to estimate. */
+struct view_of_cost {
+    const struct arm *arm;
+    const struct epoch *seen;
+    uint64_t delay_ms;
+    double all;         /* ns */
+    double least;       /* ns that must be saved */
+    double refills;     /* how many */
+    double large;
+    double large_bytes; /* roughly */
+    double misses;      /* ns: what large blocks cost that were not kept */
+    double early;       /* of the faults' ns, those of pages that had been given back: at most */
+    struct prospect *to;
+    unsigned count;
+};
+
+static void promise(struct view_of_cost *v, enum knob knob, unsigned index, bool up, double saved_ns)
+{
+    uint64_t value = arm_value(v->arm, knob, index);
+    uint64_t next = evolution_step(knob, value, up);
+    if (is_time(knob) && (next > v->delay_ms || value > v->delay_ms))
+        return;
+    if (v->count < PROSPECTS_MOST && saved_ns >= v->least && next != value && !knob_is_pinned(knob))
+        v->to[v->count++] = (struct prospect){knob, index, up, saved_ns / v->all * (is_time(knob) ? SLOW_FACTOR : 1)};
+}
+
+/* Twice as large, it halves the refills and doubles what is held; half as large, the other way round. */
+static void promise_of_cache(struct view_of_cost *v, enum knob knob, unsigned index, double visits_ns, double held_ns)
+{
+    promise(v, knob, index, true, visits_ns / 2 - held_ns);
+    promise(v, knob, index, false, held_ns / 2 - visits_ns);
+}
+
+/* Most bytes that a magazine of a class in use may hold: what is cached is divided among classes by that. */
+static uint64_t magazine_most(const struct view_of_cost *v, unsigned class)
+{
+    uint64_t slots_most = (uint64_t)size_classes[class].size * MAGAZINE_SLOTS_MOST;
+    uint64_t bytes = arm_value(v->arm, KNOB_MAGAZINE_BYTES, class);
+    return v->seen->refills[class] == 0 ? 0 : bytes < slots_most ? bytes : slots_most;
+}
+
+static void look_at_magazine(struct view_of_cost *v, unsigned class, double visits_ns, double held_ns)
+{
+    bool has_all_slots = magazine_most(v, class) < arm_value(v->arm, KNOB_MAGAZINE_BYTES, class);
+    if (has_all_slots)
+        promise(v, KNOB_MAGAZINE_BYTES, class, false, held_ns / 2 - visits_ns);
+    else
+        promise_of_cache(v, KNOB_MAGAZINE_BYTES, class, visits_ns, held_ns);
+    promise(v, KNOB_BATCH_EIGHTHS, class, true, visits_ns / 8);
+    promise(v, KNOB_BATCH_EIGHTHS, class, false, visits_ns / 8);
+}
+
+static void look_at_magazines(struct view_of_cost *v)
+{
+    double visits_ns = (double)v->seen->ns[COST_REFILLS];
+    double held_ns = (double)v->seen->ns[COST_CACHED];
+    double bytes = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        bytes += (double)magazine_most(v, class);
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        if (v->seen->refills[class] != 0)
+            look_at_magazine(v, class, visits_ns * v->seen->refills[class] / v->refills,
+                             held_ns * (double)magazine_most(v, class) / bytes);
+    promise_of_cache(v, KNOB_THREAD_CACHE_BYTES, 0, visits_ns / 2, held_ns);
+}
+
+/* The budget matters if it is used up at times. */
+static void look_at_bigcache(struct view_of_cost *v)
+{
+    double held_ns = (double)v->seen->ns[COST_KEPT];
+    uint64_t budget = arm_value(v->arm, KNOB_BIGCACHE_BYTES, 0);
+    bool is_used_up = v->seen->kept_most >= budget - budget / 4;
+    if (is_used_up)
+        promise(v, KNOB_BIGCACHE_BYTES, 0, true, v->misses / 2 - held_ns / 4);
+    if (v->seen->kept_most >= budget / 2)
+        promise(v, KNOB_BIGCACHE_BYTES, 0, false, held_ns / 2 - v->misses);
+    for (unsigned bin = 0; bin < SIZE_BINS && v->large > 0; bin++) {
+        double share = v->seen->large[bin] * (double)((uint64_t)1 << bin) / v->large_bytes;
+        if (!is_used_up)
+            promise(v, KNOB_BIGCACHE_MS, bin, true, (v->misses / 2 - held_ns) * share);
+        promise(v, KNOB_BIGCACHE_MS, bin, false, (held_ns / 2 - v->misses) * share);
+    }
+}
+
+/* How often the delay doubles is left to the purge, which learns it by itself (span/decay.h). */
+static void look_at_purge(struct view_of_cost *v)
+{
+    double held_ns = (double)v->seen->ns[COST_DIRTY];
+    promise_of_cache(v, KNOB_PURGE_MS, 0, v->early, held_ns);
+}
+
+static double shares_of_bins(const struct epoch *seen, double *bytes)
+{
+    double all = 0;
+    for (unsigned bin = 0; bin < SIZE_BINS; bin++) {
+        all += seen->large[bin];
+        *bytes += seen->large[bin] * (double)((uint64_t)1 << bin);
+    }
+    return all;
+}
+
+static double more(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen, unsigned parts,
+                             uint64_t delay_ms)
+{
+    struct view_of_cost v = {.arm = arm, .seen = seen, .delay_ms = delay_ms, .all = (double)epoch_ns(seen), .to = to};
+    double faults_ns = (double)seen->ns[COST_FAULTS];
+    if (v.all <= 0)
+        return 0;
+    v.least = more(v.all * WORTH_LEAST, (double)seen->work_ns * WORTH_LEAST_OF_WORK);
+    v.large = shares_of_bins(seen, &v.large_bytes);
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        v.refills += seen->refills[class];
+    v.misses = v.large > 0 ? faults_ns + (double)seen->ns[COST_CALLS] : 0;
+    double purged_ns = (double)seen->purged / PRICED_PAGE_BYTES * (double)PRICE_FAULT;
+    v.early = (purged_ns < faults_ns ? purged_ns : faults_ns) + (seen->purged > 0 ? (double)seen->ns[COST_CALLS] : 0);
+    look_at_magazines(&v);
+    look_at_purge(&v);
+    if ((parts & LEARN_BIGCACHE) != 0)
+        look_at_bigcache(&v);
+    return v.count;
+}
+
+static double uniform(uint64_t *random)
+{
+    *random = next_xorshift(*random);
+    return (double)(*random >> 11) / (double)((uint64_t)1 << 53);
+}
+
+const struct prospect *evolution_choose(const struct prospect *prospects, unsigned count, const struct tried *tried,
+                                        uint64_t *random)
+{
+    const struct prospect *chosen = NULL;
+    double all = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (tried_has(tried, &prospects[i]))
+            continue;
+        all += prospects[i].worth;
+        if (uniform(random) * all < prospects[i].worth)
+            chosen = &prospects[i];
+    }
+    return chosen;
+}
+
+bool evolution_make(struct arm *child, const struct arm *parent, const struct prospect *prospect)
+{
+    uint64_t value = arm_value(parent, prospect->knob, prospect->index);
+    *child = (struct arm){.elo = elo_of_child(&parent->elo), .count = parent->count};
+    for (uint32_t i = 0; i < parent->count; i++)
+        child->changes[i] = parent->changes[i];
+    return arm_set(child, prospect->knob, prospect->index, evolution_step(prospect->knob, value, prospect->up));
+}
+
+/* A knob, how many steps up it goes or, below 0, down, and what part of the learner it belongs to; 0: to none. */
+struct preset {
+    enum knob knob;
+    int steps;
+    unsigned part;
+};
+
+enum { PRESETS = 6 };
+
+static const struct preset presets[PRESETS] = {
+    {KNOB_BIGCACHE_BYTES, 2, LEARN_BIGCACHE}, /* more large blocks are kept */
+    {KNOB_BIGCACHE_BYTES, -2, LEARN_BIGCACHE}, /* fewer */
+    {KNOB_THREAD_CACHE_BYTES, 2, 0}, /* threads cache more */
+    {KNOB_THREAD_CACHE_BYTES, -2, 0}, /* less */
+    {KNOB_PURGE_MS, 1, 0},                     /* pages are given back late */
+    {KNOB_PURGE_MS, -1, 0},                    /* early */
+};
+
+bool evolution_preset(struct arm *arm, unsigned number, unsigned parts)
+{
+    if (number >= PRESETS)
+        return false;
+    *arm = (struct arm){.elo = elo_unknown()};
+    const struct preset *preset = &presets[number];
+    uint64_t value = knob_of_mode(preset->knob, 0);
+    if ((preset->part & ~parts) != 0 || knob_is_pinned(preset->knob))
+        return true;
+    for (int step = 0; step < preset->steps || step < -preset->steps; step++)
+        value = evolution_step(preset->knob, value, preset->steps > 0);
+    return arm_set(arm, preset->knob, 0, value);
+}

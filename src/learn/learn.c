@@ -1,0 +1,232 @@
+#include "learn/learn.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "config/policy.h"
+#include "heap/heap.h"
+#include "learn/fit.h"
+#include "learn/learner.h"
+#include "learn/signals.h"
+#include "learn/sites.h"
+#include "os/os.h"
+
+/* An epoch's least length, by clock and in heartbeats' bytes. */
+enum { EPOCH_MS = 20, EPOCH_BEATS = 8 };
+
+/* After a change of policy, heartbeats that are waited for besides the time that it takes to show. */
+enum { SETTLE_BEATS = 2 };
+
+/* So that a policy that keeps something for a time shows what it does, an epoch lasts so many of those times. */
+enum { EPOCH_DELAYS = 2 };
+
+/* Guarded by `busy`. */
+static struct {
+    bool runs;
+    enum learn learn;            /* what it was begun with: if the policy says another thing, it begins anew */
+    unsigned parts;
+    const struct policy *mode;
+    uint64_t start_ms;
+    bool settles;                /* the epoch has not begun */
+    uint64_t settled_ms;
+    uint64_t delay_ms;           /* learner_delay_ms */
+    unsigned settle_beats;
+    struct arm in_force;
+    struct learner learner;
+    struct signals signals;
+} self;
+
+static uint32_t busy;
+
+/* Of several threads one enters; nobody waits. */
+static bool try_enter(void)
+{
+    uint32_t nobody = 0;
+    return load_relaxed(&busy) == 0
+           && __atomic_compare_exchange_n(&busy, &nobody, 1u, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void leave(void)
+{
+    store_release(&busy, 0u);
+}
+
+enum { WORDS = LEARN_WORDS, LOOKS_MOST = 100 };
+
+struct learn_shown learn_shown;
+
+static void show(const struct learn_summary *summary)
+{
+    uint64_t words[WORDS];
+    memcpy(words, summary, sizeof words);
+    store_relaxed(&learn_shown.sequence, learn_shown.sequence + 1);
+    for (unsigned i = 0; i < WORDS; i++)
+        store_release(&learn_shown.words[i], words[i]);
+    store_release(&learn_shown.sequence, learn_shown.sequence + 1);
+}
+
+void learn_summary(struct learn_summary *summary)
+{
+    uint64_t words[WORDS];
+    *summary = (struct learn_summary){0};
+    for (int looks = 0; looks < LOOKS_MOST; looks++) {
+        uint64_t before = load_acquire(&learn_shown.sequence);
+        for (unsigned i = 0; i < WORDS; i++)
+            words[i] = load_acquire(&learn_shown.words[i]);
+        if (before % 2 == 0 && load_relaxed(&learn_shown.sequence) == before) {
+            memcpy(summary, words, sizeof words);
+            return;
+        }
+    }
+}
+
+static void show_now(void)
+{
+    const struct learner *learner = &self.learner;
+    const struct arm *best = &learner->arms[learner->champion];
+    double cost = learner->ledger.champion_cost;
+    uint64_t arms = 0;
+    for (unsigned i = 0; i < ARMS; i++)
+        arms += learner->arms[i].made != 0 ? 1 : 0;
+    show(&(struct learn_summary){
+        .runs = self.runs ? (self.learn == LEARN_OBSERVE ? 2 : 1) : 0,
+        .state = learner->state,
+        .epochs = learner->epochs,
+        .learn_ms = learner->now_ms,
+        .mode_cost = (uint64_t)(cost * ledger_mode_by_champion(&learner->ledger)),
+        .cost = (uint64_t)cost,
+        .saved_ppm = learner_saved_ppm(learner),
+        .arms = arms,
+        .best_rating = (int64_t)best->elo.rating,
+        .best_deviation = (uint64_t)best->elo.deviation,
+        .changes = best->count,
+        .matches = learner->matches,
+        .drifts = learner->drifts,
+        .canaries = learner->canaries,
+        .rollbacks = learner->rollbacks,
+        .kills = learner->kills,
+    });
+}
+
+/* What the learner wants in force. */
+static void put_in_force(const struct arm *arm, uint64_t now_ms)
+{
+    bool is_other = !arm_says_the_same(&self.in_force, arm);
+    self.settles = is_other;
+    if (is_other && self.learn == LEARN_ON)
+        arm_switch(&self.in_force, arm);
+    self.in_force = *arm;
+    self.settle_beats = 0;
+    self.delay_ms = learner_delay_ms(&self.learner);
+    self.settled_ms = now_ms + self.delay_ms;
+    if (!is_other)
+        signals_begin(&self.signals, false, now_ms);
+}
+
+static bool is_as_begun(void)
+{
+    return self.runs && self.learn == load_relaxed(&policy.learn) && self.parts == load_relaxed(&policy.learn_parts)
+           && self.mode == policy_of_mode();
+}
+
+/* With what is in force: it may have been loaded, or learned by the process that has forked this one. */
+static void begin(uint64_t now_ms)
+{
+    self.learn = load_relaxed(&policy.learn);
+    self.parts = load_relaxed(&policy.learn_parts);
+    self.mode = policy_of_mode();
+    store_relaxed(&self.runs, self.learn != LEARN_OFF);
+    learner_begin(&self.learner, self.learn == LEARN_OBSERVE, self.parts, os_random());
+    self.in_force = *learner_arm(&self.learner);
+    self.settles = true;
+    self.settled_ms = now_ms;
+    self.delay_ms = 0;
+    self.settle_beats = 0;
+    show_now();
+}
+
+static void settle(uint64_t now_ms)
+{
+    if (++self.settle_beats < SETTLE_BEATS || now_ms < self.settled_ms)
+        return;
+    self.settles = false;
+    signals_begin(&self.signals, true, now_ms);
+}
+
+static void end_epoch(uint64_t now_ms)
+{
+    struct epoch epoch;
+    signals_end(&self.signals, now_ms, self.start_ms, &epoch);
+    learner_step(&self.learner, &epoch);
+    sites_epoch(epoch.end_ms);
+    put_in_force(learner_arm(&self.learner), now_ms);
+    show_now();
+}
+
+static void measure(const struct heap *heap, uint64_t now_ms)
+{
+    uint64_t delay_ms = EPOCH_DELAYS * self.delay_ms;
+    uint64_t usual_ms = (uint64_t)EPOCH_MS << self.learner.stretch;
+    uint64_t least_ms = delay_ms > usual_ms ? delay_ms : usual_ms;
+    uint64_t least_bytes = (EPOCH_BEATS * load_relaxed(&policy.heartbeat_bytes)) << self.learner.stretch;
+    signals_beat(&self.signals, heap, now_ms);
+    uint64_t ms = now_ms - self.signals.began_ms;
+    uint64_t bytes = self.signals.sum.requested;
+    if (!self.signals.is_halved && ms >= least_ms / 2 && bytes >= least_bytes / 2)
+        signals_halve(&self.signals);
+    if (ms >= least_ms && bytes >= least_bytes)
+        end_epoch(now_ms);
+}
+
+void learn_start(void)
+{
+    self.start_ms = clock_now_ms();
+    fit_follow_policy();
+}
+
+void learn_beat(struct heap *heap)
+{
+    if ((load_relaxed(&policy.learn) == LEARN_OFF && !load_relaxed(&self.runs)) || !try_enter())
+        return;
+    uint64_t now_ms = clock_now_ms();
+    fit_at_heartbeat(now_ms - self.start_ms);
+    if (!is_as_begun())
+        begin(now_ms);
+    if (self.runs && self.settles)
+        settle(now_ms);
+    if (self.runs && !self.settles)
+        measure(heap, now_ms);
+    leave();
+}
+
+static void stop_trial(void)
+{
+    const struct arm *best = &self.learner.arms[self.learner.champion];
+    if (self.learn == LEARN_ON)
+        arm_switch(&self.in_force, best);
+    self.in_force = *best;
+}
+
+/* The thread that was at work may be gone, and has left all half done: then it begins with what is in force, whatever that is. */
+void learn_forked(void)
+{
+    if (load_relaxed(&busy) == 0 && self.runs)
+        stop_trial();
+    store_relaxed(&self.runs, false);
+    store_relaxed(&learn_shown.sequence, 0u); /* who wrote it may be gone */
+    show(&(struct learn_summary){0});   /* nothing of it is this process's own */
+    leave();
+}
+
+void learn_show_best(void)
+{
+    if (!try_enter())
+        return;
+    if (is_as_begun()) {
+        stop_trial();
+        store_relaxed(&self.runs, false); /* and if the process goes on, it begins anew */
+    }
+    leave();
+}

@@ -1,0 +1,53 @@
+#include "os/program.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include "base/bits.h"
+#include "os/kernel.h"
+
+/* Copies the first build id among the notes, in hexadecimal. (the gABI's note sections; GNU's NT_GNU_BUILD_ID) */
+static void find_id(const char *at, size_t bytes, char *to)
+{
+    static const char digits[] = "0123456789abcdef";
+    while (bytes >= sizeof(ElfW(Nhdr))) {
+        const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
+        size_t content = sizeof *note + align_up(note->n_namesz, 4);
+        size_t whole = content + align_up(note->n_descsz, 4);
+        if (whole > bytes)
+            return;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(at + sizeof *note, "GNU", 4) == 0) {
+            for (size_t i = 0; i < min_size(note->n_descsz, BUILD_ID_MOST); i++) {
+                unsigned char byte = (unsigned char)at[content + i];
+                *to++ = digits[byte >> 4];
+                *to++ = digits[byte & 15];
+            }
+            return;
+        }
+        at += whole;
+        bytes -= whole;
+    }
+}
+
+void os_program(struct os_program *program)
+{
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    size_t count = headers != NULL ? getauxval(AT_PHNUM) : 0;
+    uintptr_t base = 0;
+    struct stat status = {0};
+    memset(program, 0, sizeof *program);
+    long length = kernel(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)program->path, PROGRAM_PATH_MOST - 1, 0);
+    program->path[is_error(length) ? 0 : length] = '\0';
+    if (!is_error(kernel(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/exe", (long)&status, 0, 0)))
+        program->bytes = (uint64_t)status.st_size;
+    for (size_t i = 0; i < count; i++)
+        if (headers[i].p_type == PT_PHDR)
+            base = (uintptr_t)headers - headers[i].p_vaddr;
+    for (size_t i = 0; i < count && program->build_id[0] == '\0'; i++)
+        if (headers[i].p_type == PT_NOTE)
+            find_id((const char *)(base + headers[i].p_vaddr), headers[i].p_memsz, program->build_id);
+}

@@ -1,0 +1,18 @@
+/* Which program this is. */
+#ifndef HAK_OS_PROGRAM_H
+#define HAK_OS_PROGRAM_H
+
+#include <stdint.h>
+
+enum { PROGRAM_PATH_MOST = 4096, BUILD_ID_MOST = 64 };
+
+/* Large: static, where a stack may be small. */
+struct os_program {
+    char path[PROGRAM_PATH_MOST];         /* of its file; "" if the kernel does not say */
+    char build_id[2 * BUILD_ID_MOST + 1]; /* in hexadecimal; "" if the linker has made none */
+    uint64_t bytes;                       /* of its file */
+};
+
+void os_program(struct os_program *program);
+
+#endif

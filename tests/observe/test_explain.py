@@ -1,0 +1,157 @@
+"""`hakmem explain`: what is said of statistics, of a learned policy, and of a real process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import test_real
+
+from hakmem_cli.policy_text import Line, Part, text_of
+from hakmem_observe import __main__ as command
+from hakmem_observe import explain
+from hakmem_observe.snapshot import Snapshot
+
+
+def said(source: object, *words: str) -> tuple[int, str, str]:
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        code = command.main(["explain", str(source), *words])
+    return code, out.getvalue(), errors.getvalue()
+
+
+def lines_of(**more: Any) -> list[str]:
+    return explain.of_series([Snapshot(pid=7, unix_ms=10_000, uptime_ms=5000, mode="learning", more=more)], "x")
+
+
+class Statistics(unittest.TestCase):
+    def test_off(self) -> None:
+        self.assertEqual(
+            lines_of(knobs=[]),
+            [
+                "Process 7, x, mode learning, up 5.0 s",
+                "Nothing learns: the learner is off. What is in force are the values of mode learning.",
+            ],
+        )
+
+    def test_learner(self) -> None:
+        learner = {
+            "learns": "on", "state": "frozen", "epochs": 412, "matches": 31, "drifts": 1, "rollbacks": 2, "kills": 0,
+            "mode_cost": 12000, "cost": 9000, "saved_ppm": 230000,
+        }  # fmt: skip
+        self.assertEqual(
+            lines_of(learner=learner, remembered={"epochs": 1, "seconds": 20})[1:],
+            [
+                "It began with what earlier runs had learned, in 1 epoch over 20 seconds.",
+                "It has learned from 412 epochs, in 31 matches of policies.",
+                "It has settled: the best policy it knows is in force, and it watches whether the program changes.",
+                "For each MiB that the program requests, the allocator now costs 9 µs;"
+                " with the mode's own values it cost 12 µs.",
+                "All in all, what was tried in vain included, 23.0 % of the cost was saved.",
+                "The program changed once, and was learned anew.",
+                "A policy that had been the best was taken back 2 times.",
+            ],
+        )
+        self.assertIn(
+            "All in all, what was tried has cost 1.0 % more than it saved so far.",
+            lines_of(learner={"learns": "on", "epochs": 1, "saved_ppm": -10000}),
+        )
+
+    def test_observe_says_that_it_changes_nothing(self) -> None:
+        lines = lines_of(learner={"learns": "observe"})
+        self.assertIn("changes nothing", lines[1])
+        self.assertIn("has learned nothing yet", lines[2])
+
+    def test_knobs_by_who_has_set_them(self) -> None:
+        knobs = [
+            {"name": "bigcache_ms", "index": 5, "value": 4000, "of_mode": 1000, "pinned": False},
+            {"name": "bigcache_ms", "index": 6, "value": 4000, "of_mode": 1000, "pinned": False},
+            {"name": "purge_ms", "value": 20, "of_mode": 1000, "pinned": True},
+        ]
+        self.assertEqual(
+            lines_of(knobs=knobs)[2:],
+            [
+                "Other than in mode learning:",
+                "  - Freed blocks of 1 MiB to 4 MiB are kept for 4 s.",
+                "Set by the environment:",
+                "  - Free memory keeps its pages for 20 ms.",
+            ],
+        )
+
+    def test_decisions(self) -> None:
+        decisions = [{"unix_ms": 5000 + 100 * i, "text": f"did {i}\x1b"} for i in range(30)]
+        told = lines_of(decisions=decisions)
+        self.assertEqual(told[2:5], [
+            "Decisions, by seconds since the start:", "  … 10 earlier ones: --all", "        1.0  did 10?",
+        ])  # fmt: skip
+        self.assertEqual(len(told), 2 + 1 + 1 + 20)
+
+    def test_nonsense_is_left_out(self) -> None:
+        for more in (
+            {"learner": 3, "knobs": 4, "decisions": 5, "remembered": 6},
+            {"learner": {"learns": [], "state": {}, "epochs": "x"}, "knobs": [1, {"name": 2}], "decisions": [{}, 3]},
+        ):
+            with self.subTest(more):
+                self.assertTrue(lines_of(**more))
+
+
+class Files(unittest.TestCase):
+    def setUp(self) -> None:
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.path = Path(held.name) / "file"
+
+    def test_policy(self) -> None:
+        part = Part("/bin/\x1bx", "ab12", None, 40, 9, 43000, [Line("knob", "purge_ms", "20")])
+        self.path.write_text(text_of([part]))
+        code, out, _ = said(self.path)
+        self.assertEqual(code, 0)
+        self.assertEqual(out.split("\n"), [
+            "/bin/?x (build id ab12)",
+            "  Learned in 40 epochs over 9 s; it saved 4.3 % of what the allocator cost."
+            " Loaded by that program, it means:",
+            "  - Free memory keeps its pages for 20 ms.",
+            "",
+        ])  # fmt: skip
+
+    def test_series(self) -> None:
+        """Decisions of all its lines, each once."""
+        line = {"schema": "hakmem-stats", "version": 1, "pid": 3, "unix_ms": 2000, "uptime_ms": 1000}
+        decisions = [{"unix_ms": 1500, "text": "did a"}]
+        lines = [{**line, "decisions": decisions}, {**line, "decisions": [*decisions, {"unix_ms": 1600, "text": "b"}]}]
+        self.path.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+        code, out, _ = said(self.path)
+        self.assertEqual((code, out.count("did a"), out.count("  b\n")), (0, 1, 1))
+
+    def test_bad_sources(self) -> None:
+        self.assertEqual(said("/no/such")[0], 2)
+        self.path.write_text("hakmem-policy 1\nprogram x\n")
+        self.assertEqual(said(self.path)[2], f"hakmem: {self.path}: line 2: program needs an absolute path\n")
+        self.path.write_text("{}")
+        self.assertRegex(said(self.path)[2], r"not statistics of hakmem")
+
+
+class Real(test_real.Service):
+    """A process that was told something by its environment."""
+
+    def test_is_explained(self) -> None:
+        process: subprocess.Popen[str] = self.start(HAKMEM_PURGE="delay=20", HAKMEM_MODE="fast")
+        code, out, errors = said(process.pid)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertIn("mode fast", out)
+        self.assertIn("Set by the environment:\n  - Free memory keeps its pages for 20 ms.\n", out)
+
+
+def load_tests(loader: unittest.TestLoader, _tests: unittest.TestSuite, _pattern: str | None) -> unittest.TestSuite:
+    """Not those of the module that starts processes."""
+    suite = unittest.TestSuite()
+    for case in (Statistics, Files):
+        suite.addTests(loader.loadTestsFromTestCase(case))
+    suite.addTest(Real("test_is_explained"))
+    return suite

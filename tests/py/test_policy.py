@@ -1,0 +1,330 @@
+"""What was learned, as files: how the library uses them, and `hakmem policy` and `run --policy`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+from support import LAUNCHER, RELEASE, ROOT
+
+sys.path.insert(0, str(ROOT / "python"))
+
+from hakmem_cli import modes, policy_merge, policy_text, policy_words  # noqa: E402
+from hakmem_cli.policy_text import Line, Part  # noqa: E402
+from hakmem_cli.say import CannotError  # noqa: E402
+
+LIBRARY = RELEASE / "libhakmem.so"
+PYTHON = os.path.realpath(sys.executable)
+FIRST = "hakmem-policy 1\n"
+
+# Takes and frees large blocks, one after another.
+PROGRAM = "for i in range(30): bytearray(1 << 20)"
+
+# Long enough for an epoch.
+LEARNS = """
+import time
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    for i in range(100):
+        bytearray(1 << 20)
+"""
+
+
+def build_id() -> str:
+    """Of the interpreter, as the statistics' reader finds it; "" if it has none."""
+    told = subprocess.run(["readelf", "-n", PYTHON], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"Build ID: ([0-9a-f]+)", told)
+    return found[1] if found else ""
+
+
+def own(*lines: str, key: str = "", evidence: tuple[int, int, int] = (5, 6, 7)) -> str:
+    key = key or (f"build-id {build_id()}" if build_id() else f"size {Path(PYTHON).stat().st_size}")
+    epochs, seconds, saved = evidence
+    head = f"program {PYTHON}\n{key}\nepochs {epochs}\nseconds {seconds}\nsaved {saved}\n"
+    return head + "".join(f"{line}\n" for line in lines) + "end\n"
+
+
+class Files(unittest.TestCase):
+    def setUp(self) -> None:
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.directory = Path(held.name)
+        self.path = self.directory / "policy"
+
+    def run_with(self, program: str = PROGRAM, **more: str) -> tuple[dict[str, Any], str]:
+        """The statistics at its end, and what it said."""
+        report = self.directory / "report"
+        report.unlink(missing_ok=True)
+        base = {name: value for name, value in os.environ.items() if not name.startswith("HAKMEM_")}
+        done = subprocess.run(
+            [PYTHON, "-c", program],
+            env={**base, "LD_PRELOAD": str(LIBRARY), "HAKMEM_STATS": "exit", "HAKMEM_REPORT": str(report), **more},
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return json.loads(report.read_text()), done.stderr
+
+
+class Library(Files):
+    def with_policy(self, text: str, **more: str) -> tuple[dict[str, Any], str]:
+        self.path.write_text(text)
+        return self.run_with(HAKMEM_POLICY=str(self.path), **more)
+
+    def test_starts_warm(self) -> None:
+        stats, said = self.run_with()
+        self.assertGreater(stats["counters"]["large_from_bigcache"], 20)
+        self.assertEqual((stats["knobs"], said), ([], ""))
+        stats, said = self.with_policy(FIRST + own("knob bigcache_bytes 0", "knob bigcache_ms[3] 7"))
+        self.assertEqual((stats["counters"]["large_from_bigcache"], said), (0, ""))
+        self.assertEqual(stats["remembered"], {"epochs": 5, "seconds": 6, "saved_ppm": 7})
+        self.assertEqual(
+            stats["knobs"],
+            [
+                {"name": "bigcache_bytes", "value": 0, "of_mode": 64 << 20, "pinned": False},
+                {"name": "bigcache_ms", "index": 3, "value": 7, "of_mode": 1000, "pinned": False},
+            ],
+        )
+
+    def test_the_environment_comes_before_it(self) -> None:
+        stats, _ = self.with_policy(FIRST + own("knob purge_ms 7"), HAKMEM_PURGE="delay=20", HAKMEM_MODE="fast")
+        self.assertEqual(
+            [row for row in stats["knobs"] if row["name"] == "purge_ms"],
+            [{"name": "purge_ms", "value": 20, "of_mode": 10000, "pinned": True}],
+        )
+        self.assertEqual(stats["mode"], "fast")
+
+    def test_that_of_others_is_none(self) -> None:
+        others = "program /usr/bin/other\nbuild-id 0123\nknob bigcache_bytes 0\nend\n"
+        stats, said = self.with_policy(FIRST + others)
+        self.assertEqual((stats["knobs"], said), ([], ""))
+        self.assertNotIn("remembered", stats)
+        stats, said = self.with_policy(FIRST + own("knob bigcache_bytes 0", key="build-id 0123"))
+        self.assertEqual(stats["knobs"], [])
+        self.assertEqual(
+            said, f"hakmem: warning: {self.path}: learned by another build of {PYTHON}; nothing is loaded\n"
+        )
+
+    def test_damaged_ones_get_one_line(self) -> None:
+        stats, said = self.with_policy(FIRST + own("knob bigcache_bytes 0", "knob purge_ms 60001"))
+        self.assertEqual(stats["knobs"], [])
+        self.assertEqual(said, f"hakmem: warning: {self.path}: line 8: purge_ms is 0 to 60000; nothing is loaded\n")
+
+    def test_none_is_told_only_if_nothing_learns(self) -> None:
+        _, said = self.run_with(HAKMEM_POLICY=str(self.path))
+        self.assertEqual(said, f"hakmem: warning: {self.path}: no such file, and nothing learns; nothing is loaded\n")
+        _, said = self.run_with(HAKMEM_POLICY=str(self.path), HAKMEM_MODE="learning")
+        self.assertEqual(said, "")
+
+    def test_what_is_learned_is_there_the_next_time(self) -> None:
+        """It begins with what it had, and the evidence adds up; what others have learned stays."""
+        others = "program /usr/bin/other\nbuild-id 0123\nepochs 1\nend\n"
+        self.path.write_text(FIRST + others + own(evidence=(1000, 50, 0)))
+        more = {"HAKMEM_POLICY": str(self.path), "HAKMEM_MODE": "learning"}
+        stats, said = self.run_with(LEARNS, **more)
+        self.assertEqual((stats["remembered"]["epochs"], said), (1000, ""))
+        learned = stats["learner"]["epochs"]
+        self.assertGreater(learned, 0)
+        saved = policy_text.read(self.path)
+        self.assertEqual({part.path: part.epochs for part in saved}, {"/usr/bin/other": 1, PYTHON: 1000 + learned})
+        stats, _ = self.run_with(LEARNS, **{**more, "HAKMEM_LEARN": "observe"})
+        self.assertEqual(stats["remembered"]["epochs"], 1000 + learned)
+        self.assertEqual(policy_text.read(self.path), saved)  # who only observes saves nothing
+
+    def test_research_writes_decisions(self) -> None:
+        report = self.directory / "report"
+        base = {name: value for name, value in os.environ.items() if not name.startswith("HAKMEM_")}
+        environment = {**base, "LD_PRELOAD": str(LIBRARY), "HAKMEM_MODE": "research", "HAKMEM_REPORT": str(report)}
+        self.path.write_text(FIRST + own("knob bigcache_bytes 0"))
+        environment["HAKMEM_POLICY"] = str(self.path)
+        subprocess.run([PYTHON, "-c", LEARNS], env=environment, timeout=60, check=True)
+        lines = report.read_text().splitlines()
+        self.assertEqual(sum(line.startswith("hakmem: route ") for line in lines), 1000)
+        self.assertTrue([line for line in lines if re.match(r"hakmem: learner: \d+ ms: [a-z]", line)])
+
+    def test_a_file_is_made(self) -> None:
+        stats, said = self.run_with(LEARNS, HAKMEM_POLICY=str(self.path), HAKMEM_LEARN="on")
+        (part,) = policy_text.read(self.path)
+        self.assertEqual((part.path, part.build_id, said), (PYTHON, build_id(), ""))
+        self.assertEqual(part.epochs, stats["learner"]["epochs"])
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+
+
+DAMAGED = (
+    "",
+    "# only this\n",
+    "hakmem-policy 2\n",
+    "\x7fELF",
+    FIRST + "knob purge_ms 1\n",
+    FIRST + "program bin/a\n",
+    FIRST + "program\n",
+    FIRST + "program /a\nknob purge_ms 1\n",
+    FIRST + "program /a\nbuild-id\n",
+    FIRST + "program /a\nbuild-id 0xAB\n",
+    FIRST + "program /a\nsize -1\n",
+    FIRST + "program /a\nsize 1\nbuild-id a\n",
+    FIRST + "program /a\nsize 1\nprogram /b\n",
+    FIRST + "program /a\nsize 1\n",
+    FIRST + "program /a\nsize 1\nepochs x\nend\n",
+    FIRST + "program /a\nsize 1\nsaved 1000001\nend\n",
+    FIRST + "program /a\nsize 1\nend of it\n",
+    FIRST + "program /a\nsize 1\nknob purge_ms 1 2\nend\n",
+    FIRST + "program /a\nsize 1\nknobs purge_ms 1\nend\n",
+)
+
+
+class Text(unittest.TestCase):
+    def test_damaged_here_as_in_the_library(self) -> None:
+        for text in DAMAGED:
+            with self.subTest(text), self.assertRaisesRegex(CannotError, r"^x: line \d+: "):
+                policy_text.parse(text, "x")
+
+    def test_read_and_written(self) -> None:
+        text = FIRST + "#c\n\n program /a b#c\n size 7\nepochs 3\nknob purge_ms 20 # why\n\tknob bigcache_ms[2] 3\nend"
+        (part,) = policy_text.parse(text, "x")
+        self.assertEqual((part.path, part.size, part.epochs, part.key), ("/a b#c", 7, 3, ("/a b#c", "7")))
+        self.assertEqual(part.lines, [Line("knob", "purge_ms", "20", "why"), Line("knob", "bigcache_ms[2]", "3")])
+        again = policy_text.parse(policy_text.text_of([part]), "x")
+        self.assertEqual(again, [part])
+
+    def test_every_knob_has_words(self) -> None:
+        source = (ROOT / "src" / "config" / "knobs.c").read_text()
+        names = re.findall(r'\[KNOB_\w+\] = \{"(\w+)"', source)
+        self.assertEqual(sorted(policy_words.KNOBS), sorted(names))
+        for name in names:
+            index = "[0]" if policy_words.KNOBS[name][1] else ""
+            (sentence,) = policy_words.knob_sentences([Line("knob", f"{name}{index}", "64")])
+            self.assertRegex(sentence, r"^[A-Z].*\.$")
+
+    def test_modes_are_the_library_s(self) -> None:
+        header = (ROOT / "src" / "config" / "policy.h").read_text()
+        names = re.search(r"enum mode \{ (.*), MODES \};", header)
+        assert names is not None
+        self.assertEqual([f"MODE_{name.upper()}" for name in modes.MODES], names[1].split(", "))
+
+    def test_sentences(self) -> None:
+        def say(*lines: str) -> list[str]:
+            return policy_words.sentences(Part("/a", lines=[Line(*line.split(maxsplit=2)) for line in lines]))
+
+        self.assertEqual(say(), ["Nothing was found that is better than the mode's own values."])
+        self.assertEqual(
+            say(
+                "knob bigcache_ms[5] 4000",
+                "knob bigcache_ms[6] 4000",
+                "knob bigcache_ms[8] 0",
+                "knob bigcache_ms[15] 9",
+            ),
+            [
+                "Freed blocks of 1 MiB to 4 MiB are kept for 4 s.",
+                "Freed blocks of 8 MiB to 16 MiB are not kept.",
+                "Freed blocks above 1 GiB are kept for 9 ms.",
+            ],
+        )
+        self.assertEqual(
+            say("knob magazine_bytes[4] 4096"), ["A thread's magazine for blocks of 64 B holds up to 4 KiB."]
+        )
+        self.assertEqual(say("class 80 evidence 3"), ["Blocks of 80 B have a size class of their own."])
+        self.assertEqual(
+            say("site 0xa keep 0", "site 0xb keep 4", "site 0xc keep 4"),
+            [
+                "Freed large blocks of 1 call site are not kept.",
+                "Freed large blocks of 2 call sites are kept 4 times as long as others.",
+            ],
+        )
+        self.assertEqual(policy_words.SIZES[-1], 32768)
+        self.assertEqual(len(policy_words.SIZES), 41)
+
+
+class Merge(unittest.TestCase):
+    def merged(self, *parts: Part) -> Part:
+        (one,) = policy_merge.merge([[part] for part in parts])
+        return one
+
+    def part(self, epochs: int, *lines: str, saved: int = 0) -> Part:
+        return Part("/a", "ab", None, epochs, epochs, saved, [Line(*line.split(maxsplit=2)) for line in lines])
+
+    def test_evidence_adds_up(self) -> None:
+        one = self.merged(self.part(10, saved=1000), self.part(30, saved=5000))
+        self.assertEqual((one.epochs, one.seconds, one.saved), (40, 40, 4000))
+
+    def test_values_are_medians_by_evidence(self) -> None:
+        one = self.merged(self.part(10, "knob p 1"), self.part(30, "knob p 3"), self.part(15, "knob p 9"))
+        self.assertEqual(one.lines, [Line("knob", "p", "3")])
+
+    def test_silence_is_a_vote_for_the_mode(self) -> None:
+        self.assertEqual(self.merged(self.part(10, "knob p 1"), self.part(10)).lines, [])
+        self.assertEqual(self.merged(self.part(11, "knob p 1"), self.part(10)).lines, [Line("knob", "p", "1")])
+
+    def test_classes_and_sites(self) -> None:
+        one = self.merged(
+            self.part(10, "class 80 evidence 5", "site ff a 1", "site ee a 2"),
+            self.part(20, "class 80 evidence 6", "class 144 evidence 1", "site ff a 3"),
+        )
+        self.assertEqual(
+            [line.text for line in one.lines],
+            ["class 144 evidence 1", "class 80 evidence 11", "site ee a 2", "site ff a 3"],
+        )
+
+    def test_programs_stay_apart(self) -> None:
+        other = Part("/a", "cd", None, 1)
+        self.assertEqual(len(policy_merge.merge([[self.part(1)], [other, self.part(2)]])), 2)
+
+
+class Command(Files):
+    def hakmem(self, *words: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(LAUNCHER), *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    def test_show(self) -> None:
+        self.path.write_text(FIRST + own("knob purge_ms 20"))
+        done = self.hakmem("policy", "show", self.path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("Learned in 5 epochs over 6 s; it saved 0.0 % of what the allocator cost.", done.stdout)
+        self.assertIn("  - Free memory keeps its pages for 20 ms.", done.stdout)
+
+    def test_what_is_written_is_loaded(self) -> None:
+        one, other, merged = (self.directory / name for name in ("one", "other", "merged"))
+        one.write_text(FIRST + own("knob purge_ms 20"))
+        other.write_text(FIRST + own("knob purge_ms 20") + "program /b\nsize 3\nend\n")
+        self.assertEqual(self.hakmem("policy", "merge", one, other, "--output", merged).returncode, 0)
+        stats, said = self.run_with(HAKMEM_POLICY=str(merged))
+        self.assertEqual((stats["remembered"]["epochs"], stats["knobs"][0]["value"], said), (10, 20, ""))
+        again = self.hakmem("policy", "merge", one, other, "--output", merged)
+        self.assertEqual(
+            (again.returncode, again.stderr), (2, f"hakmem: {merged}: is there already; --force writes over it\n")
+        )
+        done = self.hakmem("policy", "export", merged, "--program", "b")
+        self.assertEqual([part.path for part in policy_text.parse(done.stdout, "x")], ["/b"])
+
+    def test_clear(self) -> None:
+        self.path.write_text(FIRST + own() + "program /b\nsize 3\nend\n")
+        self.assertEqual(self.hakmem("policy", "clear", self.path, "--program", "b").returncode, 0)
+        self.assertEqual([part.path for part in policy_text.read(self.path)], [PYTHON])
+        done = self.hakmem("policy", "clear", self.path, "--program", "b")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(self.hakmem("policy", "clear", self.path).returncode, 0)
+        self.assertFalse(self.path.exists())
+        self.path.write_text("my notes\n")
+        self.assertEqual(self.hakmem("policy", "clear", self.path).returncode, 2)
+        self.assertTrue(self.path.exists())
+
+    def test_run(self) -> None:
+        missing = self.hakmem("run", "--policy", self.path, "--", "true")
+        why = "no such file, and nothing learns one; --mode learning does"
+        self.assertEqual((missing.returncode, missing.stderr), (2, f"hakmem: run: --policy {self.path}: {why}\n"))
+        self.assertEqual(self.hakmem("run", "--mode", "learning", "--policy", self.path, "--", "true").returncode, 0)
+        self.path.write_text("x\n")
+        damaged = self.hakmem("run", "--policy", self.path, "--", "true")
+        self.assertEqual(damaged.returncode, 2)
+        self.assertEqual(damaged.stderr, f'hakmem: {self.path}: line 1: it does not begin with "hakmem-policy 1"\n')
+        self.path.write_text(FIRST)
+        done = self.hakmem("run", "--policy", self.path, "--", "sh", "-c", "echo $HAKMEM_POLICY")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, f"{self.path}\n", ""))

@@ -1,0 +1,287 @@
+/* learn/signals.h and learn/learn.h: what is seen of the allocator, and the learner of a process on its heartbeats. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config/knobs.h"
+#include "config/policy.h"
+#include "fake_os.h"
+#include "hakmem.h"
+#include "heap/events.h"
+#include "heaps.h"
+#include "learn/decisions.h"
+#include "learn/learn.h"
+#include "learn/learner.h"
+#include "learn/prices.h"
+#include "learn/signals.h"
+#include "span/span.h"
+
+enum { BLOCKS = 100, BLOCK = 1 << 20, PAGE = 4096, BEAT = 32 << 20, BEAT_MS = 5, ROUNDS_MOST = 400 };
+
+static uint64_t now_ms = 100000;
+static struct signals signals;
+
+static void tick(struct heap *heap)
+{
+    fake_clock_set(now_ms += BEAT_MS);
+    learn_beat(heap);
+}
+
+static void start(enum learn learn)
+{
+    policy.heartbeat_bytes = BEAT;
+    policy.guard_bytes = 0;
+    policy.learn = learn;
+    policy.learn_parts = LEARN_ALL;
+    fake_clock_set(now_ms);
+    fake_os_refuse(FAKE_RANDOM, 1, FAKE_EVERY);
+    learn_start();
+    heap_events.heartbeat = tick;
+    heap_events.forked = learn_forked;
+}
+
+/* More large blocks in turn than the BigCache may keep: each round has page faults, until it may keep more. An epoch is several
+ * rounds. */
+static void play_round(void)
+{
+    static char *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = hak_malloc(BLOCK);
+        for (size_t at = 0; at < BLOCK; at += PAGE)
+            *(volatile char *)(blocks[i] + at) = 1;
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+    (void)span_purge_all();
+}
+
+static struct learn_summary summary_now(void)
+{
+    struct learn_summary summary;
+    learn_summary(&summary);
+    return summary;
+}
+
+/* Until so many epochs have been. */
+static struct learn_summary play_until(uint64_t epochs)
+{
+    int rounds = 0;
+    for (; summary_now().epochs < epochs && rounds < ROUNDS_MOST; rounds++)
+        play_round();
+    CHECK(rounds < ROUNDS_MOST);
+    return summary_now();
+}
+
+static bool is_as_the_mode_says(void)
+{
+    struct arm arm;
+    arm_of_knobs(&arm);
+    return arm.count == 0;
+}
+
+static struct epoch look(struct heap *heap, uint64_t ms)
+{
+    struct epoch epoch;
+    now_ms += ms;
+    fake_clock_set(now_ms);
+    signals_beat(&signals, heap, now_ms);
+    signals_end(&signals, now_ms, 100000, &epoch);
+    return epoch;
+}
+
+static void begin_to_look(struct heap *heap)
+{
+    signals_begin(&signals, true, now_ms);
+    signals_beat(&signals, heap, now_ms);
+}
+
+static void counts_what_is_asked_for(void)
+{
+    struct heap *heap = heap_own();
+    fake_clock_set(now_ms);
+    hak_free(hak_malloc(70000)); /* before it began */
+    begin_to_look(heap);
+    uint64_t before = heap_requested(heap);
+    for (int i = 0; i < 10; i++)
+        hak_free(hak_malloc(100000));
+    struct epoch epoch = look(heap, 40);
+    CHECK(epoch.requested == heap_requested(heap) - before && epoch.large[1] == 10 && epoch.large[0] == 0);
+    CHECK(epoch.ns[COST_LARGE] >= 10 * PRICE_LARGE && epoch.ms == 40 && epoch.end_ms == 40 && epoch.heaps == 1);
+    CHECK(epoch.ns[COST_REFILLS] == 0 && epoch.ns[COST_WAITS] == 0 && !epoch.changed);
+}
+
+static void counts_refills_by_class(void)
+{
+    static void *blocks[2000];
+    struct heap *heap = heap_own();
+    fake_clock_set(now_ms);
+    begin_to_look(heap);
+    uint32_t class = (uint32_t)size_class_of(3000);
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+        blocks[i] = hak_malloc(3000);
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+        hak_free(blocks[i]);
+    struct epoch epoch = look(heap, 8);
+    CHECK(epoch.refills[class] == heap->counts->refills[class] && epoch.refills[class] > 0);
+    CHECK(epoch.ns[COST_REFILLS] >= epoch.refills[class] * PRICE_REFILL && epoch.ns[COST_CALLS] > 0);
+    CHECK(epoch.ns[COST_LARGE] > 0); /* runs of units, for slabs */
+}
+
+static void memory_costs_by_time(void)
+{
+    struct heap *heap = heap_own();
+    policy.memory_price = 1000000; /* ns for each MiB and second */
+    fake_clock_set(now_ms);
+    hak_free(hak_malloc(8 << 20));
+    begin_to_look(heap);
+    struct epoch epoch = look(heap, 50);
+    CHECK(epoch.held_ms[COST_KEPT] == (uint64_t)(8 << 20) * 50 && epoch.ns[COST_KEPT] == 8 * 50 * 1000);
+    CHECK(epoch_held(&epoch, COST_KEPT) == 8 << 20);
+}
+
+/* What was done under another policy stays out. */
+static void an_epoch_of_another_policy_begins_anew(void)
+{
+    struct heap *heap = heap_own();
+    fake_clock_set(now_ms);
+    begin_to_look(heap);
+    hak_free(hak_malloc(100000));
+    signals_begin(&signals, true, now_ms);
+    CHECK(look(heap, 8).requested == 0);
+    hak_free(hak_malloc(100000));
+    signals_begin(&signals, false, now_ms);
+    hak_free(hak_malloc(100000));
+    CHECK(look(heap, 8).large[1] == 2);
+}
+
+static void a_change_in_the_middle_is_seen(void)
+{
+    struct heap *heap = heap_own();
+    fake_clock_set(now_ms);
+    begin_to_look(heap);
+    for (int i = 0; i < 100; i++)
+        hak_free(hak_malloc(40000));
+    fake_clock_set(now_ms += 8);
+    signals_beat(&signals, heap, now_ms);
+    signals_halve(&signals);
+    for (int i = 0; i < 100; i++)
+        hak_free(hak_malloc(1000000));
+    CHECK(look(heap, 8).changed);
+}
+
+static void learns_to_keep_more(void)
+{
+    start(LEARN_ON);
+    uint64_t before = knob_get(KNOB_BIGCACHE_BYTES, 0);
+    struct learn_summary summary = {0};
+    for (int rounds = 0; rounds < ROUNDS_MOST && summary.changes == 0; rounds++) {
+        play_round();
+        summary = summary_now();
+    }
+    CHECK(summary.runs == 1 && summary.matches > 0 && summary.changes > 0 && summary.arms >= 2);
+    learn_show_best();
+    CHECK(knob_get(KNOB_BIGCACHE_BYTES, 0) > before);
+    (void)play_until(3); /* and goes on with that */
+    CHECK(knob_get(KNOB_BIGCACHE_BYTES, 0) > before);
+}
+
+static void observing_sets_nothing(void)
+{
+    start(LEARN_OBSERVE);
+    struct learn_summary summary = play_until(40);
+    CHECK(summary.runs == 2 && is_as_the_mode_says() && summary.matches == 0);
+    struct decision decisions[DECISIONS_KEPT];
+    size_t count = decisions_copy(decisions, DECISIONS_KEPT);
+    CHECK(count > 0);
+    for (size_t i = 0; i < count; i++)
+        CHECK(!decisions[i].applied);
+}
+
+static void off_is_off(void)
+{
+    start(LEARN_OFF);
+    for (int i = 0; i < 20; i++)
+        play_round();
+    CHECK(summary_now().epochs == 0 && summary_now().runs == 0 && is_as_the_mode_says());
+}
+
+static void another_mode_begins_anew(void)
+{
+    start(LEARN_ON);
+    (void)play_until(10);
+    CHECK(hak_mode_set("fast") == 0);
+    policy.heartbeat_bytes = BEAT;
+    policy.learn = LEARN_ON;
+    play_round();
+    CHECK(summary_now().epochs < 3 && is_as_the_mode_says());
+    policy.learn = LEARN_OFF;
+    play_round();
+    CHECK(summary_now().runs == 0);
+}
+
+/* With what is known, and whatever of a trial was in force. */
+static void a_forked_child_begins_anew(void)
+{
+    start(LEARN_ON);
+    struct learn_summary before = play_until(20);
+    pid_t child = fork();
+    if (child == 0) {
+        play_round();
+        struct learn_summary summary = summary_now();
+        _exit(summary.epochs < before.epochs && summary.changes == before.changes ? 0 : 1);
+    }
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(play_until(before.epochs + 3).runs == 1);
+}
+
+static void *beat_often(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 3000; i++)
+        hak_free(hak_malloc(300000));
+    return NULL;
+}
+
+static void beat_by_real_time(struct heap *heap)
+{
+    learn_beat(heap);
+}
+
+static void several_threads_beat(void)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    start(LEARN_ON);
+    fake_clock_set(0);
+    learn_start();
+    heap_events.heartbeat = beat_by_real_time;
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, beat_often, NULL) == 0);
+    for (int i = 0; i < 1000; i++)
+        CHECK(summary_now().state < LEARNER_STATES);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(counts_what_is_asked_for),
+        UNIT_TEST(counts_refills_by_class),
+        UNIT_TEST(memory_costs_by_time),
+        UNIT_TEST(an_epoch_of_another_policy_begins_anew),
+        UNIT_TEST(a_change_in_the_middle_is_seen),
+        UNIT_TEST(learns_to_keep_more),
+        UNIT_TEST(observing_sets_nothing),
+        UNIT_TEST(off_is_off),
+        UNIT_TEST(another_mode_begins_anew),
+        UNIT_TEST(a_forked_child_begins_anew),
+        UNIT_TEST(several_threads_beat),
+    };
+    return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
+}

@@ -1,0 +1,382 @@
+/* learn/learner.h: each transition of the state machine, and what its parts bound (ledger.h, drift.h). */
+#include "unit.h"
+
+#include "base/bits.h"
+#include "config/policy.h"
+#include "learn/decisions.h"
+#include "learn/learner.h"
+
+enum { CLASS = 30, EPOCH_MS = 20, LIMIT = 5000 };
+
+/* A program: what an epoch costs with the mode's values, for each doubling of the magazines of CLASS, and for any other change. */
+struct costs {
+    uint64_t mode;
+    double doubling;
+    double other;
+    bool is_large; /* it asks for large blocks, and for no small ones */
+};
+
+static const struct costs usual = {.mode = 1000000, .doubling = 0.8, .other = 1.1};
+
+static struct learner learner;
+static uint64_t now_ms;
+
+static double cost_of(const struct costs *costs, const struct arm *arm)
+{
+    double cost = (double)costs->mode;
+    for (uint32_t i = 0; i < arm->count; i++) {
+        const struct change *change = &arm->changes[i];
+        bool is_wider = change->knob == KNOB_MAGAZINE_BYTES && change->index == CLASS;
+        uint64_t steps = is_wider ? log2_floor(change->value / knob_of_mode(KNOB_MAGAZINE_BYTES, CLASS)) : 1;
+        for (uint64_t step = 0; step < steps; step++)
+            cost *= is_wider ? costs->doubling : costs->other;
+    }
+    return cost;
+}
+
+static struct epoch epoch_of(const struct costs *costs)
+{
+    struct epoch epoch = {.requested = MIB, .ms = EPOCH_MS, .work_ns = (uint64_t)EPOCH_MS * 1000000};
+    epoch.ns[COST_REFILLS] = (uint64_t)cost_of(costs, learner_arm(&learner));
+    epoch.refills[CLASS] = costs->is_large ? 0 : 1000;
+    epoch.large[4] = costs->is_large ? 1000 : 0;
+    return epoch;
+}
+
+static void step_with(struct epoch epoch)
+{
+    now_ms += EPOCH_MS;
+    epoch.end_ms = now_ms;
+    learner_step(&learner, &epoch);
+}
+
+static void step(const struct costs *costs)
+{
+    step_with(epoch_of(costs));
+}
+
+/* Until the state is reached; so many epochs it took. */
+static int until(const struct costs *costs, enum learner_state state)
+{
+    int epochs = 0;
+    for (; learner.state != state && epochs < LIMIT; epochs++)
+        step(costs);
+    CHECK(learner.state == state);
+    return epochs;
+}
+
+static void begin(bool observes, unsigned parts)
+{
+    size_class_init();
+    now_ms = 0;
+    learner_begin(&learner, observes, parts, 5);
+}
+
+static const struct arm *champion(void)
+{
+    return &learner.arms[learner.champion];
+}
+
+static uint64_t width(void)
+{
+    return arm_value(champion(), KNOB_MAGAZINE_BYTES, CLASS);
+}
+
+static size_t decided(enum decision_kind kind, uint32_t what)
+{
+    static struct decision decisions[DECISIONS_KEPT];
+    size_t count = decisions_copy(decisions, DECISIONS_KEPT);
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += decisions[i].kind == kind && decisions[i].what == what ? 1 : 0;
+    return found;
+}
+
+static void begins_with_the_modes_values(void)
+{
+    begin(false, LEARN_ALL);
+    CHECK(learner.state == LEARNER_LEARNS && learner_arm(&learner)->count == 0 && learner_delay_ms(&learner) == 0);
+    step(&usual);
+    CHECK(learner_arm(&learner)->count == 0); /* it looks first */
+}
+
+static void begins_with_what_was_loaded_and_audits_it(void)
+{
+    knob_set(KNOB_MAGAZINE_BYTES, CLASS, 131072);
+    begin(false, LEARN_ALL);
+    CHECK(arm_value(learner_arm(&learner), KNOB_MAGAZINE_BYTES, CLASS) == 131072);
+    bool audited = false;
+    for (int i = 0; i < 20; i++) {
+        step(&usual);
+        audited |= learner_arm(&learner) == &learner.arms[MODES_ARM];
+    }
+    CHECK(audited && width() >= 131072 && learner.ledger.gain > 0.15);
+}
+
+static void plays_pairs(void)
+{
+    begin(false, LEARN_ALL);
+    int tried = 0;
+    int known = 0;
+    while (learner.matches == 0) {
+        (learner_arm(&learner) == champion() ? known++ : tried++);
+        step(&usual);
+    }
+    CHECK(tried == 2 && known >= 2);
+}
+
+static void learns_and_freezes(void)
+{
+    begin(false, LEARN_ALL);
+    CHECK(until(&usual, LEARNER_FROZEN) < 200);
+    CHECK(width() == knob_info[KNOB_MAGAZINE_BYTES].most && champion()->count == 1);
+    CHECK(decided(DECIDED_KNOB, KNOB_MAGAZINE_BYTES) == 4 && decided(DECIDED_STATE, LEARNER_FROZEN) == 1);
+    CHECK(learner_saved_ppm(&learner) > 100000);
+    for (int i = 0; i < 10; i++) {
+        CHECK(learner_arm(&learner) == champion());
+        step(&usual);
+    }
+}
+
+static void a_good_policy_stays(void)
+{
+    static const struct costs best = {.mode = 1000000, .doubling = 1.1, .other = 1.1};
+    begin(false, LEARN_ALL);
+    (void)until(&best, LEARNER_FROZEN);
+    CHECK(champion()->count == 0 && learner.kills == 0 && decided(DECIDED_KNOB, KNOB_MAGAZINE_BYTES) == 0);
+}
+
+static void a_cheap_program_is_left_alone(void)
+{
+    static const struct costs cheap = {.mode = 19000, .doubling = 0.5, .other = 0.5}; /* less than a thousandth of 20 ms */
+    begin(false, LEARN_ALL);
+    CHECK(until(&cheap, LEARNER_FROZEN) < 6 && learner.matches == 0);
+    for (int i = 0; i < 2000; i++) {
+        step(&cheap);
+        CHECK(learner_arm(&learner)->count == 0);
+    }
+}
+
+static void another_cost_is_another_program(void)
+{
+    static const struct costs dearer = {.mode = 2000000, .doubling = 0.8, .other = 1.1};
+    begin(false, LEARN_ALL);
+    (void)until(&usual, LEARNER_FROZEN);
+    for (int i = 0; i < 6; i++)
+        step(&usual);
+    CHECK(until(&dearer, LEARNER_LEARNS) <= 4 && learner.drifts == 1 && champion()->proven == 1);
+    CHECK(learner.ledger.gain == 0); /* not known any more */
+    (void)until(&dearer, LEARNER_FROZEN);
+    CHECK(learner.ledger.gain > 0.5);
+}
+
+static void other_sizes_are_another_program(void)
+{
+    static const struct costs large = {.mode = 409600, .doubling = 1, .other = 1, .is_large = true};
+    begin(false, LEARN_ALL);
+    (void)until(&usual, LEARNER_FROZEN);
+    for (int i = 0; i < 6; i++)
+        step(&usual);
+    CHECK(until(&large, LEARNER_LEARNS) <= 2 && learner.drifts == 1);
+}
+
+static void one_dear_epoch_is_none(void)
+{
+    static const struct costs dear = {.mode = 50000000, .doubling = 1, .other = 1};
+    begin(false, LEARN_ALL);
+    (void)until(&usual, LEARNER_FROZEN);
+    for (int i = 0; i < 6; i++)
+        step(&usual);
+    step(&dear);
+    for (int i = 0; i < 6; i++)
+        step(&usual);
+    CHECK(learner.drifts == 0 && learner.state == LEARNER_FROZEN);
+}
+
+static void canaries_come_ever_more_rarely(void)
+{
+    begin(false, LEARN_ALL);
+    (void)until(&usual, LEARNER_FROZEN);
+    int last = 0;
+    for (int i = 0; i < 3; i++) {
+        int epochs = until(&usual, LEARNER_CANARY);
+        CHECK(epochs >= 16 && epochs > last);
+        last = epochs;
+        (void)until(&usual, LEARNER_FROZEN);
+    }
+    CHECK(learner.rollbacks + learner.canaries >= 3 && width() == knob_info[KNOB_MAGAZINE_BYTES].most);
+}
+
+/* The champion is no longer better than the mode's values, and nothing else shows it. */
+static void a_champion_that_no_longer_pays_is_rolled_back(void)
+{
+    begin(false, LEARN_ALL);
+    (void)until(&usual, LEARNER_FROZEN);
+    struct costs turned = {.mode = (uint64_t)cost_of(&usual, champion()), .doubling = 1, .other = 1};
+    for (int i = 0; i < 8; i++)
+        step(&turned);
+    turned.mode = turned.mode * 9 / 10;
+    turned.doubling = 1.0267; /* 1 / 0.9 with four doublings */
+    (void)until(&turned, LEARNER_LEARNS);
+    CHECK(learner.drifts == 0 && learner.rollbacks == 1 && learner.champion == MODES_ARM);
+    CHECK(learner_arm(&learner)->count == 0 && learner.ledger.gain == 0);
+}
+
+static void a_canary_that_costs_more_changes_nothing(void)
+{
+    begin(false, LEARN_ALL);
+    (void)until(&usual, LEARNER_FROZEN);
+    struct arm before = *champion();
+    while (learner.canaries < 4)
+        step(&usual);
+    (void)until(&usual, LEARNER_FROZEN);
+    CHECK(arm_says_the_same(&before, champion()) && learner.state == LEARNER_FROZEN);
+}
+
+static void what_is_twice_as_dear_is_stopped_at_once(void)
+{
+    static const struct costs trap = {.mode = 1000000, .doubling = 3, .other = 3};
+    int tried = 0;
+    begin(false, LEARN_ALL);
+    while (learner.matches == 0) {
+        tried += learner_arm(&learner) == champion() ? 0 : 1;
+        step(&trap);
+    }
+    CHECK(tried == 1 && learner_arm(&learner) == champion());
+}
+
+/* Each try costs fifty times as much: a hundredth of the process's time, no more. */
+static void tries_wait_for_credit(void)
+{
+    static const struct costs trap = {.mode = 1000000, .doubling = 50, .other = 50};
+    double lost = 0;
+    begin(false, LEARN_ALL);
+    int epochs = 0;
+    for (; learner.kills == 0 && epochs < LIMIT; epochs++) {
+        struct epoch epoch = epoch_of(&trap);
+        lost += (double)epoch_ns(&epoch) - 1000000;
+        step_with(epoch);
+        CHECK(lost <= 0.01 * (double)now_ms * 1e6 + 52e6);
+    }
+    CHECK(lost > 0);
+}
+
+/* Whatever is tried costs a half more, and the program makes each look good first by being cheap: learning does not pay. */
+static void learning_that_does_not_pay_is_killed(void)
+{
+    static const struct costs cheap = {.mode = 1000000, .doubling = 0.6, .other = 0.6};
+    static const struct costs trap = {.mode = 1000000, .doubling = 1.9, .other = 1.9};
+    begin(false, LEARN_ALL);
+    int epochs = 0;
+    uint32_t rest = 0;
+    while (learner.kills < 3 && epochs++ < LIMIT * 20) {
+        uint32_t kills = learner.kills;
+        step(champion()->count > 0 ? &trap : &cheap);
+        if (learner.kills != kills) {
+            CHECK(learner.state == LEARNER_RESTS && learner_arm(&learner)->count == 0 && learner.rest >= 2 * rest);
+            rest = learner.rest;
+        }
+    }
+    CHECK(learner.kills == 3 && rest == 256 && decided(DECIDED_KILLED, LEARNER_LEARNS) > 0);
+    CHECK(until(&usual, LEARNER_LEARNS) == 256);
+    (void)until(&usual, LEARNER_FROZEN);
+    CHECK(champion()->count > 0); /* and if it pays then, it learns */
+}
+
+static void a_restless_program_is_left_alone(void)
+{
+    static const struct costs other = {.mode = 1000000, .doubling = 0.8, .other = 1.1, .is_large = true};
+    begin(false, LEARN_ALL);
+    for (int i = 0; learner.kills == 0 && i < LIMIT; i++)
+        step(i / 3 % 2 == 0 ? &usual : &other);
+    CHECK(learner.state == LEARNER_RESTS && learner.restless == 0);
+    begin(false, LEARN_ALL);
+    for (int i = 0; learner.kills == 0 && i < LIMIT; i++) {
+        struct epoch epoch = epoch_of(&usual);
+        epoch.changed = i > 10;
+        step_with(epoch);
+    }
+    CHECK(learner.state == LEARNER_RESTS);
+}
+
+static void observing_changes_nothing(void)
+{
+    static struct decision decisions[DECISIONS_KEPT];
+    begin(true, LEARN_ALL);
+    for (int i = 0; i < 500; i++) {
+        step(&usual);
+        CHECK(learner_arm(&learner)->count == 0);
+    }
+    size_t count = decisions_copy(decisions, DECISIONS_KEPT);
+    CHECK(count > 0 && decided(DECIDED_KNOB, KNOB_MAGAZINE_BYTES) == 1);
+    for (size_t i = 0; i < count; i++)
+        CHECK(decisions[i].applied == 0 && decisions[i].gain > 0 && decisions[i].kind == DECIDED_KNOB);
+    CHECK(learner_saved_ppm(&learner) == 0 && learner.matches == 0);
+}
+
+static void without_evolution_presets_compete(void)
+{
+    begin(false, LEARN_ALL & ~(unsigned)LEARN_EVOLUTION);
+    (void)until(&usual, LEARNER_FROZEN);
+    CHECK(learner.matches >= 4 && champion()->count == 0); /* each of them costs a tenth more */
+    static const struct costs good = {.mode = 1000000, .doubling = 1, .other = 0.8};
+    begin(false, LEARN_ALL & ~(unsigned)LEARN_EVOLUTION);
+    (void)until(&good, LEARNER_FROZEN);
+    CHECK(champion()->count == 1);
+}
+
+static void without_ratings_it_learns_too(void)
+{
+    begin(false, LEARN_ALL & ~(unsigned)LEARN_ELO);
+    (void)until(&usual, LEARNER_FROZEN);
+    CHECK(width() == knob_info[KNOB_MAGAZINE_BYTES].most);
+}
+
+static void claims_are_settled(void)
+{
+    struct ledger ledger;
+    struct epoch epoch = {.requested = MIB, .ms = 20, .work_ns = 20000000};
+    epoch.ns[COST_REFILLS] = 1000;
+    ledger_begin(&ledger);
+    ledger_add(&ledger, &epoch, FORCE_MODE);
+    CHECK(ledger.saved == 0 && ledger.worked == 1000);
+    ledger_crown(&ledger, 0.2); /* 1.1 / 0.9 */
+    for (int i = 0; i < 9; i++)
+        ledger_add(&ledger, &epoch, FORCE_CHAMPION);
+    CHECK(ledger.saved > 1990 && ledger.saved < 2010);
+    ledger_settle(&ledger, 0);
+    CHECK(ledger.saved > -10 && ledger.saved < 10 && ledger_has_paid(&ledger));
+    for (int i = 0; i < 1000; i++)
+        ledger_add(&ledger, &epoch, FORCE_CHAMPION);
+    ledger_settle(&ledger, -0.2); /* all the time it was a loss */
+    CHECK(ledger.saved < -150000 && !ledger_has_paid(&ledger));
+    ledger_clear(&ledger);
+    CHECK(ledger_has_paid(&ledger));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(begins_with_the_modes_values),
+        UNIT_TEST(begins_with_what_was_loaded_and_audits_it),
+        UNIT_TEST(plays_pairs),
+        UNIT_TEST(learns_and_freezes),
+        UNIT_TEST(a_good_policy_stays),
+        UNIT_TEST(a_cheap_program_is_left_alone),
+        UNIT_TEST(another_cost_is_another_program),
+        UNIT_TEST(other_sizes_are_another_program),
+        UNIT_TEST(one_dear_epoch_is_none),
+        UNIT_TEST(canaries_come_ever_more_rarely),
+        UNIT_TEST(a_champion_that_no_longer_pays_is_rolled_back),
+        UNIT_TEST(a_canary_that_costs_more_changes_nothing),
+        UNIT_TEST(what_is_twice_as_dear_is_stopped_at_once),
+        UNIT_TEST(tries_wait_for_credit),
+        UNIT_TEST(learning_that_does_not_pay_is_killed),
+        UNIT_TEST(a_restless_program_is_left_alone),
+        UNIT_TEST(observing_changes_nothing),
+        UNIT_TEST(without_evolution_presets_compete),
+        UNIT_TEST(without_ratings_it_learns_too),
+        UNIT_TEST(claims_are_settled),
+    };
+    return cmocka_run_group_tests_name("learner", tests, NULL, NULL);
+}

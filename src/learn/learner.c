@@ -247,11 +247,12 @@ static void step_learning(struct learner *learner, const struct epoch *epoch)
 static bool begin_canary(struct learner *learner)
 {
     learner->canaries++;
-    learner->audit_is_due = learner->champion != MODES_ARM && learner->canaries % 2 != 0;
-    if (learner->audit_is_due)
-        return begin_match(learner);
-    contest_reopen(learner);
-    learner->retries = ARMS;
+    if (learner->champion != MODES_ARM && learner->canaries % 2 != 0)
+        learner->audit_is_due = true;
+    if (!learner->audit_is_due || !can_audit(learner)) {
+        contest_reopen(learner);
+        learner->retries = ARMS;
+    }
     return begin_match(learner);
 }
 

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "base/fail.h"
 
 /* Of the kernel's interface, whose headers are not everywhere (linux/futex.h). */
@@ -75,19 +75,12 @@ static void wait_for(struct lock *lock)
     }
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static COLD void wait_and_take(struct lock *lock)
 {
-    uint64_t started = now_ns();
+    uint64_t started = clock_now_ns();
     wait_for(lock);
     owner_add(&lock->waits, 1u);
-    owner_add(&lock->waited_ns, now_ns() - started);
+    owner_add(&lock->waited_ns, clock_now_ns() - started);
 }
 
 void lock_take_sibling(struct lock *lock)

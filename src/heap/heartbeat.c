@@ -14,6 +14,7 @@
 #include "heap/shelf.h"
 #include "heap/sleeper.h"
 #include "large/large.h"
+#include "span/huge.h"
 #include "span/span.h"
 
 struct heap_events heap_events;
@@ -32,9 +33,8 @@ static void look_at_next_magazine(struct heap *heap)
     heap->shelf[class].touched = false;
 }
 
-static void give_back_old(struct heap *heap)
+static void give_back_old(struct heap *heap, uint64_t now)
 {
-    uint64_t now = clock_now_ms();
     if (now - heap->aged_ms <= load_relaxed(&policy.purge_ms) / LOOKS_PER_DELAY)
         return;
     heap->aged_ms = now;
@@ -59,7 +59,9 @@ void heartbeat(struct heap *heap)
     classes_leave_closed(heap);
     life_clean_one();
     sleeper_look(heap);
-    give_back_old(heap);
+    uint64_t now = clock_now_ms();
+    give_back_old(heap, now);
+    huge_consider(now);
     purger_consider(heap);
     if (heap_events.heartbeat != NULL)
         heap_events.heartbeat(heap);

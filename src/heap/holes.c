@@ -2,6 +2,10 @@
 #include "base/atomic.h"
 #include "config/policy.h"
 #include "heap/shelf.h"
+#include "span/huge.h"
+
+/* Slabs of huge pages keep their holes if no more than this part of their blocks is free. */
+enum { WHOLE_PART = 8 };
 
 static size_t purge(struct heap *heap, struct slab *slab)
 {
@@ -12,13 +16,22 @@ static size_t purge(struct heap *heap, struct slab *slab)
     return bytes;
 }
 
+/* In a huge page few holes are not worth what it saves. */
+static bool is_left_whole(const struct slab *slab)
+{
+    return huge_is_at(slab->base) && slab->free <= slab->blocks / WHOLE_PART;
+}
+
 static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)
 {
     if (slab->heat == SLAB_HOT && by_age) {
         slab->heat = SLAB_COOL;
         return 0;
     }
-    return slab->heat != SLAB_COLD ? purge(heap, slab) : 0;
+    if (slab->heat == SLAB_COLD || is_left_whole(slab))
+        return 0;
+    huge_split_at(slab->base);
+    return purge(heap, slab);
 }
 
 static size_t look_at_class(struct heap *heap, unsigned class, bool by_age)

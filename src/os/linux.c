@@ -17,6 +17,10 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+#if !defined(MADV_COLLAPSE)
+#define MADV_COLLAPSE 25
+#endif
+
 /* Of the kernel's interface, whose headers are not everywhere (linux/membarrier.h, linux/futex.h). */
 enum {
     MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
@@ -54,7 +58,7 @@ static void advise(void *at, size_t bytes, int advice)
 
 /* Huge pages are chosen for a superslab by its use, never handed out by the kernel's own guess: a first
  * touch would take 2 MiB, and khugepaged would refill what was purged. */
-static void forbid_huge_pages(void *at, size_t bytes)
+void os_forbid_huge_pages(void *at, size_t bytes)
 {
     advise(at, bytes, MADV_NOHUGEPAGE);
 }
@@ -75,6 +79,19 @@ size_t os_page_size(void)
     return size;
 }
 
+size_t os_huge_page_size(void)
+{
+    /* What one table of pages maps, each entry being a word. */
+    return os_page_size() / sizeof(uint64_t) * os_page_size();
+}
+
+enum os_collapse os_collapse(void *at)
+{
+    os_allow_huge_pages(at, os_huge_page_size());
+    long result = counted(OS_MADVISE, SYS_madvise, (long)at, (long)os_huge_page_size(), MADV_COLLAPSE, 0, 0);
+    return !is_error(result) ? OS_COLLAPSED : result == -EINVAL ? OS_NEVER : OS_NOT_NOW;
+}
+
 void *os_reserve(void *hint, size_t bytes)
 {
     void *at = map(hint, bytes, PROT_NONE, PRIVATE_MEMORY | (hint != NULL ? MAP_FIXED_NOREPLACE : 0));
@@ -84,7 +101,7 @@ void *os_reserve(void *hint, size_t bytes)
         return NULL;
     }
     if (at != NULL)
-        forbid_huge_pages(at, bytes);
+        os_forbid_huge_pages(at, bytes);
     return at;
 }
 
@@ -115,7 +132,7 @@ bool os_renew(void *at, size_t bytes)
 {
     if (map(at, bytes, READ_WRITE, PRIVATE_MEMORY | MAP_FIXED) == NULL)
         return false;
-    forbid_huge_pages(at, bytes);
+    os_forbid_huge_pages(at, bytes);
     return true;
 }
 
@@ -123,7 +140,7 @@ bool os_refill_hole(void *at, size_t bytes)
 {
     void *got = map(at, bytes, READ_WRITE, PRIVATE_MEMORY | MAP_FIXED_NOREPLACE);
     if (got == at) {
-        forbid_huge_pages(at, bytes);
+        os_forbid_huge_pages(at, bytes);
         return true;
     }
     if (got != NULL)

@@ -76,8 +76,21 @@ bool os_holds(const void *at, uint32_t value);
  * barrier comes first. */
 bool os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 
-/* Lets the kernel back these pages with huge ones, a first touch taking 2 MiB; os_renew takes that back. */
+/* Lets the kernel back these pages with huge ones, a first touch taking 2 MiB; os_renew and the second function take
+ * that back. */
 void os_allow_huge_pages(void *at, size_t bytes);
+
+void os_forbid_huge_pages(void *at, size_t bytes);
+
+/* Bytes of a huge page. */
+size_t os_huge_page_size(void);
+
+/* What asking for one came to. */
+enum os_collapse { OS_COLLAPSED, OS_NOT_NOW, OS_NEVER };
+
+/* Puts usable pages, as many as a huge page and aligned as one, into one; those that are not in memory come into it. That takes
+ * about as long as to copy it. Whatever it comes to, the kernel may use huge pages here from now on. */
+enum os_collapse os_collapse(void *at);
 
 /* Returns a whole reservation to the system. */
 void os_release(void *at, size_t bytes);

@@ -7,6 +7,7 @@
 #include "config/policy.h"
 #include "os/os.h"
 #include "span/decay.h"
+#include "span/huge.h"
 #include "span/limit.h"
 #include "span/span.h"
 
@@ -71,6 +72,7 @@ static void end_purge(struct superslab *s)
 void span_after_fork(void)
 {
     limit_after_fork();
+    huge_after_fork();
     while (in_purge.first != NULL)
         end_purge(LIST_ENTRY(in_purge.first, struct superslab, purge));
 }
@@ -88,6 +90,7 @@ static size_t purge_before(uint64_t before_ms)
         lock_drop(&span_lock);
         bits128 done = purge_units(s, s->purging);
         lock_take(&span_lock);
+        huge_split(s);
         /* What the kernel refused (locked memory, for one) stays dirty until the next free in here. */
         limit_discharge((size_t)count_ones128(done & s->dirty) << UNIT_SHIFT);
         superslab_set_dirty(s, s->dirty & ~done);

@@ -159,7 +159,7 @@ void span_give(void *at, size_t units, bool dirty)
         struct superslab *s = first_part(p, units, &first, &here);
         bits128 mask = superslab_run_mask(first, here);
         ASSERT((s->used & mask) == mask);
-        if (dirty) {
+        if (dirty || s->huge) {
             purge_note_dirty(s, mask, now);
         } else {
             superslab_set_dirty(s, s->dirty & ~mask);

@@ -49,6 +49,7 @@ void superslab_set_used(struct superslab *s, bits128 used)
     unsigned before = superslab_free_units(s);
     count_dirty(s->dirty & ~s->used, s->dirty & ~used);
     s->used = used;
+    s->settled = 0;
     unsigned after = superslab_free_units(s);
     if (used == 0 && superslab_index(s) < search_from)
         search_from = superslab_index(s);

@@ -24,6 +24,8 @@ struct superslab {
     bool reserved;          /* part of the range */
     bool committed;
     bool queued;            /* in the queue of dirty ones */
+    uint8_t settled;        /* passes at which all its units were used (huge.c) */
+    bool huge;              /* it may be one huge page: whatever is free of it may hold pages */
 };
 
 _Static_assert(sizeof(struct superslab) <= ARENA_SUPERSLAB_ENTRY, "superslab records fill their table");

@@ -155,6 +155,7 @@ void *__wrap_os_reserve(void *hint, size_t bytes);
 bool __wrap_os_commit(void *at, size_t bytes);
 bool __wrap_os_purge(void *at, size_t bytes);
 bool __wrap_os_close(void *at, size_t bytes);
+enum os_collapse __wrap_os_collapse(void *at);
 bool __wrap_os_forbid(void *at, size_t bytes);
 bool __wrap_os_renew(void *at, size_t bytes);
 bool __wrap_os_refill_hole(void *at, size_t bytes);
@@ -238,6 +239,13 @@ bool __wrap_os_close(void *at, size_t bytes)
 {
     check_pages(at, bytes);
     return !refuses(FAKE_CLOSE) && __real_os_close(at, bytes);
+}
+
+enum os_collapse __wrap_os_collapse(void *at)
+{
+    check_pages(at, os_huge_page_size());
+    CHECK((uintptr_t)at % os_huge_page_size() == 0);
+    return refuses(FAKE_NEVER_COLLAPSE) ? OS_NEVER : refuses(FAKE_COLLAPSE) ? OS_NOT_NOW : OS_COLLAPSED;
 }
 
 bool __wrap_os_forbid(void *at, size_t bytes)

@@ -6,6 +6,8 @@
  * HAK_TEST_PAGE_SIZE in the environment makes pages larger than the system's: os_page_size says so, reservations
  * start on one, and a call whose address or size is not a multiple of it ends the program.
  *
+ * Nothing is ever put into a huge page.
+ *
  * The service thread is one of libc's here, so that what it runs may use CHECK and all of libc.
  *
  * Any thread may call through it; one thread at a time changes what is refused.
@@ -35,7 +37,9 @@ enum fake_calls {
     FAKE_SERVICE = 1 << 13, /* os_service_start */
     FAKE_SLEEP = 1 << 14,   /* os_sleep: returns at once */
     FAKE_CLOSE = 1 << 15,
-    FAKE_ALL = (1 << 16) - 1,
+    FAKE_COLLAPSE = 1 << 16,       /* not now */
+    FAKE_NEVER_COLLAPSE = 1 << 17, /* the kernel has no huge pages */
+    FAKE_ALL = (1 << 18) - 1,
 };
 
 #define FAKE_EVERY SIZE_MAX

@@ -1,0 +1,159 @@
+#include "span/huge.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "config/policy.h"
+#include "os/os.h"
+#include "span/span.h"
+
+/* Smaller processes have none. */
+#define HUGE_FROM (16 * MIB)
+
+/* A superslab has settled when it was full at so many passes in a row, each PASS_MS after the one before. */
+enum { SETTLED = 2, PASS_MS = 250, PASS_MOST = 256 };
+
+/* Between two calls of the kernel lies this many times what the first took: up to some milliseconds, where a virtual machine's
+ * host has yet to find the memory. */
+enum { PAUSE = 8 };
+
+/* Of a superslab at most this part may come into memory by it. */
+enum { ABSENT_PART = 16 };
+
+/* The kernel makes a mapping of each stretch of superslabs that are alike, of the 65,530 that a process may have. */
+enum { STRETCHES_MOST = 8192 };
+
+static size_t next_pass; /* the superslab with which the next pass begins */
+static uint64_t pass_ms;   /* when it was */
+static uint64_t pause_ms;  /* until then none is looked for; UINT64_MAX: until the next pass, or the end of a call */
+static size_t stretches;   /* ends of stretches of huge ones */
+static bool unavailable;
+
+static bool is_huge(size_t index)
+{
+    return index < superslab_count() && superslab_at(index)->huge;
+}
+
+static size_t ends_around(size_t index)
+{
+    return (size_t)(is_huge(index) != is_huge(index + 1)) + (index > 0 && is_huge(index) != is_huge(index - 1));
+}
+
+static void set_huge(struct superslab *s, bool huge)
+{
+    size_t index = superslab_index(s);
+    stretches -= ends_around(index);
+    store_relaxed(&s->huge, huge);
+    stretches += ends_around(index);
+}
+
+static bool is_wanted(void)
+{
+    return policy.huge == HUGE_AUTO && !load_relaxed(&unavailable) && os_huge_page_size() == SUPERSLAB_SIZE;
+}
+
+static bool is_pass_due(uint64_t now_ms)
+{
+    return now_ms - load_relaxed(&pass_ms) >= PASS_MS;
+}
+
+static bool is_full(const struct superslab *s)
+{
+    return s->committed && !s->huge && ~s->used == 0 && s->purging == 0;
+}
+
+/* Of many superslabs a pass sees a part. */
+static void pass(void)
+{
+    size_t count = superslab_count();
+    for (size_t looks = min_size(count, PASS_MOST); looks > 0; looks--) {
+        struct superslab *s = superslab_at(next_pass++ % count);
+        if (!is_full(s))
+            s->settled = 0;
+        else if (s->settled < SETTLED)
+            s->settled++;
+    }
+}
+
+/* Among those of the last pass, the first of which lie the longest; NULL: there is none. */
+static struct superslab *find_settled(void)
+{
+    size_t count = superslab_count();
+    for (size_t i = min_size(count, PASS_MOST); i > 0; i--) {
+        struct superslab *s = superslab_at((next_pass - i) % count);
+        if (s->settled == SETTLED && is_full(s))
+            return s;
+    }
+    return NULL;
+}
+
+/* Without the lock; whatever happens to the superslab meanwhile, it is known as one that may be huge. */
+static void collapse(struct superslab *s, uint64_t now_ms)
+{
+    char *base = superslab_base(superslab_index(s));
+    set_huge(s, true);
+    lock_drop(&span_lock);
+    uint64_t begin_ns = clock_now_ns();
+    bool is_there = os_resident(base, SUPERSLAB_SIZE) >= SUPERSLAB_SIZE - SUPERSLAB_SIZE / ABSENT_PART;
+    enum os_collapse came_to = is_there ? os_collapse(base) : OS_NOT_NOW;
+    uint64_t took_ns = clock_now_ns() - begin_ns;
+    lock_take(&span_lock);
+    s->settled = 0;
+    store_relaxed(&pause_ms, now_ms + took_ns * PAUSE / 1000000);
+    if (came_to == OS_NEVER)
+        store_relaxed(&unavailable, true);
+    if (came_to != OS_COLLAPSED)
+        huge_split(s);
+}
+
+static void consider(uint64_t now_ms)
+{
+    if (is_pass_due(now_ms)) {
+        store_relaxed(&pass_ms, now_ms);
+        pass();
+        store_relaxed(&pause_ms, (uint64_t)0);
+    }
+    if (now_ms < pause_ms)
+        return;
+    bool may = span_totals.used_bytes >= HUGE_FROM && stretches < STRETCHES_MOST;
+    struct superslab *s = may ? find_settled() : NULL;
+    store_relaxed(&pause_ms, UINT64_MAX);
+    if (s != NULL)
+        collapse(s, now_ms);
+}
+
+void huge_consider(uint64_t now_ms)
+{
+    if (!is_wanted() || (now_ms < load_relaxed(&pause_ms) && !is_pass_due(now_ms)))
+        return;
+    lock_take(&span_lock);
+    consider(now_ms);
+    lock_drop(&span_lock);
+}
+
+void huge_after_fork(void)
+{
+    pause_ms = 0;
+}
+
+void huge_split(struct superslab *s)
+{
+    if (!s->huge)
+        return;
+    set_huge(s, false);
+    os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
+}
+
+bool huge_is_at(const void *at)
+{
+    return load_relaxed(&superslab_at(arena_unit(at) / SUPERSLAB_UNITS)->huge);
+}
+
+void huge_split_at(const void *at)
+{
+    if (!huge_is_at(at))
+        return;
+    lock_take(&span_lock);
+    huge_split(superslab_at(arena_unit(at) / SUPERSLAB_UNITS));
+    lock_drop(&span_lock);
+}

@@ -1,0 +1,28 @@
+/*
+ * Huge pages: a superslab is put into one when it is full and has been for a while, in a process that is not small. It saves
+ * the processor most misses of its tables of addresses; what of it was not in memory comes into it. When pages of it are given
+ * back, it is split again.
+ */
+#ifndef HAK_SPAN_HUGE_H
+#define HAK_SPAN_HUGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "span/superslab.h"
+
+/* Looks at some superslabs, and puts one that has settled into a huge page, unless that was done a moment ago. Any thread; takes
+ * the span lock, not for the system call. A time of clock_now_ms. */
+void huge_consider(uint64_t now_ms);
+
+/* Is the address in a superslab that may be a huge page? Takes no lock. */
+bool huge_is_at(const void *at);
+
+/* Pages of the superslab are given back: it is no huge page any more. The first takes the span lock, for the second it is held. */
+void huge_split_at(const void *at);
+void huge_split(struct superslab *s);
+
+/* In the child of a fork, which holds all locks: another thread's call is over. */
+void huge_after_fork(void);
+
+#endif

@@ -1,0 +1,206 @@
+/* span/huge.h: which superslabs are put into huge pages, when, and when they are split again. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "arena/arena.h"
+#include "config/policy.h"
+#include "fake_os.h"
+#include "heap/magazine.h"
+#include "heap/shelf.h"
+#include "heaps.h"
+#include "os/os.h"
+#include "span/huge.h"
+#include "span/span.h"
+
+enum { PASS_MS = 250, START_MS = 5000, SUPERSLABS = 12, RUNS = SUPERSLABS + 1 };
+
+static char *runs[RUNS];
+static uint64_t now_ms;
+
+/* Superslabs of the page's size that is this machine's are the only ones that are ever huge. */
+static void needs_huge_superslabs(void **state)
+{
+    if (os_huge_page_size() != SUPERSLAB_SIZE)
+        skip();
+    unit_run(state);
+}
+
+static void start(unsigned superslabs, int content)
+{
+    size_class_init();
+    CHECK(arena_init());
+    now_ms = START_MS;
+    fake_clock_set(now_ms);
+    for (unsigned i = 0; i < superslabs; i++) {
+        bool zero;
+        CHECK((runs[i] = span_take(SUPERSLAB_UNITS, 1, &zero)) != NULL);
+        if (content != 0)
+            memset(runs[i], content, SUPERSLAB_SIZE);
+    }
+}
+
+static void passes(unsigned count)
+{
+    for (; count > 0; count--) {
+        now_ms += PASS_MS;
+        for (unsigned looks = 0; looks < RUNS + 1; looks++)
+            huge_consider(now_ms + looks);
+    }
+}
+
+static unsigned huge_ones(unsigned superslabs)
+{
+    unsigned huge = 0;
+    for (unsigned i = 0; i < superslabs; i++)
+        huge += huge_is_at(runs[i]);
+    return huge;
+}
+
+static void small_processes_have_none(void)
+{
+    start(7, 1);
+    passes(10);
+    CHECK(huge_ones(7) == 0);
+}
+
+static void what_has_settled_becomes_huge(void)
+{
+    start(SUPERSLABS, 1);
+    passes(1);
+    CHECK(huge_ones(SUPERSLABS) == 0);
+    passes(1);
+    CHECK(huge_ones(SUPERSLABS) == SUPERSLABS);
+}
+
+static void what_is_not_full_stays(void)
+{
+    start(SUPERSLABS, 1);
+    span_give(runs[3] + 5 * UNIT_SIZE, 1, true);
+    passes(1);
+    span_give(runs[4] + 5 * UNIT_SIZE, 1, true);
+    bool zero;
+    CHECK(span_take(2, 1, &zero) != NULL && span_take(1, 1, &zero) != NULL); /* the second is of runs[3] or runs[4] */
+    passes(1);
+    CHECK(huge_ones(SUPERSLABS) == SUPERSLABS - 2);
+    passes(2);
+    CHECK(huge_ones(SUPERSLABS) == SUPERSLABS - 1);
+}
+
+static void what_is_not_in_memory_stays(void)
+{
+    start(SUPERSLABS, 0);
+    memset(runs[0], 1, SUPERSLAB_SIZE);
+    memset(runs[1], 1, SUPERSLAB_SIZE / 4 * 3);
+    passes(4);
+    CHECK(huge_ones(SUPERSLABS) == 1 && huge_is_at(runs[0]));
+}
+
+static void modes_without_huge_pages_have_none(void)
+{
+    start(SUPERSLABS, 1);
+    policy.huge = HUGE_OFF;
+    passes(4);
+    CHECK(huge_ones(SUPERSLABS) == 0);
+}
+
+static void refusals_are_no_loss(void)
+{
+    start(SUPERSLABS, 1);
+    fake_os_refuse(FAKE_COLLAPSE, 1, FAKE_EVERY);
+    passes(4);
+    CHECK(huge_ones(SUPERSLABS) == 0 && fake_os_refused() > 1);
+    fake_os_obey();
+    passes(2);
+    CHECK(huge_ones(SUPERSLABS) == SUPERSLABS);
+}
+
+static void who_has_none_is_asked_once(void)
+{
+    start(SUPERSLABS, 1);
+    fake_os_refuse(FAKE_NEVER_COLLAPSE, 1, FAKE_EVERY);
+    passes(4);
+    CHECK(huge_ones(SUPERSLABS) == 0 && fake_os_refused() == 1);
+}
+
+/* Units of it may have come into memory untouched. */
+static void what_is_given_back_is_split(void)
+{
+    start(SUPERSLABS, 1);
+    passes(2);
+    span_give(runs[2], 10, false);
+    CHECK(span_dirty_bytes() == 10 * UNIT_SIZE && huge_is_at(runs[2]));
+    CHECK(span_purge_all() == 10 * UNIT_SIZE);
+    CHECK(!huge_is_at(runs[2]) && huge_ones(SUPERSLABS) == SUPERSLABS - 1);
+    bool zero;
+    CHECK(span_take(10, 1, &zero) == runs[2] && zero);
+    passes(2);
+    CHECK(!huge_is_at(runs[2]));
+}
+
+/* ---- Holes in slabs. */
+
+enum { BLOCK = 4096, BLOCKS = 32 * 1024 * 1024 / BLOCK };
+
+static char *blocks[BLOCKS];
+
+/* A heap of blocks, of which of each `of` the first `freed` are free again. */
+static struct heap *heap_of_blocks(unsigned freed, unsigned of)
+{
+    struct heap *heap = heap_own();
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        CHECK((blocks[i] = hak_malloc(BLOCK)) != NULL);
+        memset(blocks[i], 1, BLOCK);
+    }
+    now_ms = START_MS;
+    passes(2);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        if (i % of < freed)
+            hak_free(blocks[i]);
+    magazine_flush_all(heap);
+    return heap;
+}
+
+static unsigned blocks_in_huge_pages(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < BLOCKS; i++)
+        count += huge_is_at(blocks[i]);
+    return count;
+}
+
+static void few_holes_stay(void)
+{
+    struct heap *heap = heap_of_blocks(1, 32);
+    unsigned before = blocks_in_huge_pages();
+    CHECK(before > BLOCKS / 4 * 3);
+    CHECK(shelf_purge_all(heap) <= BLOCKS / 32 * BLOCK / 2);
+    CHECK(blocks_in_huge_pages() == before);
+}
+
+static void many_holes_split_it(void)
+{
+    struct heap *heap = heap_of_blocks(1, 2);
+    CHECK(blocks_in_huge_pages() > BLOCKS / 4 * 3);
+    CHECK(shelf_purge_all(heap) >= BLOCKS / 2 * (BLOCK / 4 * 3));
+    CHECK(blocks_in_huge_pages() == 0);
+}
+
+#define HUGE_TEST(function) {#function, needs_huge_superslabs, NULL, NULL, &(struct unit_case){function}}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HUGE_TEST(small_processes_have_none),
+        HUGE_TEST(what_has_settled_becomes_huge),
+        HUGE_TEST(what_is_not_full_stays),
+        HUGE_TEST(what_is_not_in_memory_stays),
+        HUGE_TEST(modes_without_huge_pages_have_none),
+        HUGE_TEST(refusals_are_no_loss),
+        HUGE_TEST(who_has_none_is_asked_once),
+        HUGE_TEST(what_is_given_back_is_split),
+        HUGE_TEST(few_holes_stay),
+        HUGE_TEST(many_holes_split_it),
+    };
+    return cmocka_run_group_tests_name("huge", tests, NULL, NULL);
+}

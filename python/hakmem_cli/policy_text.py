@@ -11,7 +11,7 @@ from hakmem_cli.say import CannotError
 
 FIRST = "hakmem-policy 1"
 _COMMENT = "# What hakmem has learned (docs/learning.md). May be edited, merged and checked in."
-_LARGEST = 256 << 10
+_LARGEST = 1 << 20
 _EVIDENCE = ("epochs", "seconds", "saved")
 _LEGAL = "program, build-id, size, epochs, seconds, saved, knob, class, site, end and comments"
 
@@ -190,7 +190,7 @@ def read_text(path: Path) -> str:
             kind = "no such file" if not path.exists() else "no regular file"
             raise CannotError(f"{path}: {kind}; legal is a file that --policy or HAKMEM_POLICY has made")
         if path.stat().st_size > _LARGEST:
-            raise CannotError(f"{path}: larger than 256 KiB; legal is a file that --policy or HAKMEM_POLICY has made")
+            raise CannotError(f"{path}: larger than 1 MiB; legal is a file that --policy or HAKMEM_POLICY has made")
         return path.read_bytes().decode(errors="surrogateescape")
     except OSError as error:
         raise CannotError(f"{path}: {error.strerror}") from error

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from hakmem_cli.modes import LEARNS, MODES
+from hakmem_cli.modes import LEARNS, MODES, STATES
 from hakmem_observe import layout as lay
 from hakmem_observe import procfs
 from hakmem_observe.errors import AbsentError, TornError
@@ -30,7 +30,7 @@ class Reader:
         self._memory = memory
         self._address = address
         self._metrics: list[Metric] | None = None
-        self._blocks: dict[int, float] = {}  # of a slab, by class
+        self._blocks: dict[tuple[int, int], float] = {}  # of a slab, by class and size
         self._walk_after = 0.0
         data = memory.read(address, lay.CONTROL_BYTES)
         pid = memory.pid
@@ -80,22 +80,22 @@ class Reader:
                 values[metric.name] = metric.scale * total % WORD
         return values
 
-    def _units(self, metrics: list[Metric], heaps: Heaps) -> Units:
+    def _units(self, metrics: list[Metric], heaps: Heaps, sizes: list[int]) -> Units:
         """By a walk over all units: 0.5 s per GiB. Where the library counts what the walk is for, one walk is enough to
         learn how many blocks a slab of each class has."""
         names = {metric.name for metric in metrics}
         if not names >= _INSTEAD_OF_WALK:
             return read_units(self._memory, self._layout)
         used = {i for i, sums in enumerate(heaps.classes) if sums.more.get("slabs")}
-        if used - self._blocks.keys() and time.monotonic() >= self._walk_after:
+        if {(i, sizes[i]) for i in used} - self._blocks.keys() and time.monotonic() >= self._walk_after:
             before = time.monotonic()
             walked = read_units(self._memory, self._layout).slabs
-            self._blocks.update({i: sums.blocks / sums.slabs for i, sums in walked.items() if sums.slabs})
+            self._blocks.update({(i, sizes[i]): sums.blocks / sums.slabs for i, sums in walked.items() if sums.slabs})
             self._walk_after = time.monotonic() + _WALK_PAUSE * (time.monotonic() - before)
         units = Units()
         for i in used:
             sums = heaps.classes[i]
-            room = int(sums.more["slabs"] * self._blocks.get(i, 0))
+            room = int(sums.more["slabs"] * self._blocks.get((i, sizes[i]), 0))
             units.slabs[i] = SlabSums(slabs=sums.more["slabs"], free_blocks=max(0, room - sums.out))
         return units
 
@@ -110,7 +110,7 @@ class Reader:
         values = self._values(metrics)
         sizes = class_sizes(self._memory, self._layout)
         heaps = read_heaps(self._memory, self._layout, metrics, sizes)
-        units = self._units(metrics, heaps)
+        units = self._units(metrics, heaps, sizes)
         values.update(heaps.sums)
         groups: dict[str, dict[str, Number]] = {name: {} for name in GROUPS}
         for metric in metrics:
@@ -198,8 +198,13 @@ def _learner(told: dict[str, Number]) -> dict[str, Any]:
     """Nothing while it is off."""
     if not told.get("learns"):
         return {}
-    rest = {name: value for name, value in told.items() if name not in ("mode", "learns")}
-    return {"learner": {"learns": _named(LEARNS, told["learns"]), **rest}}
+    rest = {name: _signed(value) for name, value in told.items() if name not in ("mode", "learns", "state")}
+    state = _named(STATES, told.get("state"))
+    return {"learner": {"learns": _named(LEARNS, told["learns"]), "state": state, **rest}}
+
+
+def _signed(value: Number) -> Number:
+    return int(value) - WORD if value is not None and value >= WORD // 2 else value
 
 
 def _locks(told: dict[str, Number]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@
 #include "heap/start.h"
 #include "large/bigcache.h"
 #include "large/large.h"
+#include "learn/learn.h"
 #include "observe/profile_memory.h"
 #include "observe/profile_sites.h"
 #include "observe/profile_slabs.h"
@@ -42,6 +43,8 @@
     {.name = (n), .about = (a), .at = offsetof(struct heap_counts, field), .scale = 1,                               \
      .stride = sizeof(((struct heap_counts *)0)->field[0]), .count = SIZE_CLASSES, .kind = (k),                      \
      .scope = METRIC_COUNT_CLASS, .width = sizeof(((struct heap_counts *)0)->field[0]), .group = METRIC_COUNTERS}
+#define LEARNED(n, field, a)                                                                                          \
+    WORD(METRIC_LEARNER, n, learn_shown.words[offsetof(struct learn_summary, field) / sizeof(uint64_t)], a)
 #define LOCK(n, lock, a)                                                                                             \
     WORD(METRIC_LOCKS, n ".taken", (lock).taken, "how often it was taken: " a),                                      \
         WORD(METRIC_LOCKS, n ".waits", (lock).waits, "how often a thread had to wait for it"),                       \
@@ -117,6 +120,20 @@ const struct metric metrics[] = {
 
     WORD(METRIC_LEARNER, "mode", policy_mode, "0 minimal, 1 fast, 2 balanced, 3 learning, 4 research"),
     WORD(METRIC_LEARNER, "learns", policy.learn, "0 off, 1 observe, 2 on"),
+    LEARNED("state", state, "0 learns, 1 frozen, 2 canary, 3 rests"),
+    LEARNED("epochs", epochs, "of which it has learned"),
+    LEARNED("mode_cost", mode_cost, "of the allocator, with the mode's own values: ns for each MiB requested"),
+    LEARNED("cost", cost, "the same with the best policy that is known"),
+    LEARNED("saved_ppm", saved_ppm, "saved since it began, in millionths of the cost, all that was tried included; may be below 0"),
+    LEARNED("arms", arms, "policies that compete"),
+    LEARNED("best_rating", best_rating, "of the best of them, on Elo's scale"),
+    LEARNED("best_deviation", best_deviation, "how sure that is: less is surer"),
+    LEARNED("changes", changes, "values in which it differs from the mode"),
+    LEARNED("matches", matches, "of two policies"),
+    LEARNED("drifts", drifts, "how often the program changed"),
+    LEARNED("canaries", canaries, "how often another policy was tried against the settled one"),
+    LEARNED("rollbacks", rollbacks, "how often the best was taken back"),
+    LEARNED("kills", kills, "how often learning was stopped because it did not pay"),
 
     LOCK("span", span_lock, "superslabs and units"),
     LOCK("life", life_lock, "idle heaps"),

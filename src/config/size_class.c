@@ -81,7 +81,9 @@ unsigned size_class_aligned(size_t alignment, size_t size)
 {
     if (size > SMALL_MAX || alignment > UNIT_SIZE || size_classes[0].size == 0)
         return SIZE_CLASSES;
-    unsigned id = size_class_fixed(max_size(size, alignment));
+    unsigned id = size_class_of(max_size(size, alignment));
+    if (UNLIKELY(id >= SIZE_CLASSES_FIXED))
+        id = size_class_fixed(max_size(size, alignment));
     while (id < SIZE_CLASSES_FIXED && (size_classes[id].size & (alignment - 1)) != 0)
         id++;
     return id < SIZE_CLASSES_FIXED ? id : SIZE_CLASSES;

@@ -23,7 +23,8 @@ static void set_defined(uint64_t ids)
 static bool is_left(unsigned id)
 {
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
-        if (__atomic_load_n(&heap->counts->slabs[id], __ATOMIC_SEQ_CST) != 0)
+        if (__atomic_load_n(&heap->counts->slabs[id], __ATOMIC_SEQ_CST) != 0
+            || __atomic_load_n(&heap->shelf[id].borrows, __ATOMIC_SEQ_CST) != 0)
             return true;
     return false;
 }

@@ -14,6 +14,12 @@
  * Two threads may still disagree: one has read the table, and by the time it comes for a block, the id is another class's.
  * Hot functions cannot be harmed: the thread's own magazine of the id was empty then, and is filled by nobody else. Behind
  * the door, who asked a class for a block looks whether it is large enough, once he has it: then the class stays what it is.
+ *
+ * A class that is opened late has most of its blocks in slabs of the fixed class that served it before. Were their holes left to
+ * others, memory would grow for as long as the program goes on freeing and allocating. So a refill takes blocks of the fixed
+ * class, as long as the heap's slabs have any, and makes new slabs when they have not: the new class serves growth. Such blocks
+ * are larger than they need be, and go back to where they are from when they are freed. Not in the hardened library, where the
+ * class says where a block's seal is.
  */
 #ifndef HAK_HEAP_CLASSES_H
 #define HAK_HEAP_CLASSES_H
@@ -56,6 +62,24 @@ ALWAYS_INLINE bool classes_count_slab(struct heap *heap, unsigned class)
         return true;
     store_release(slabs, *slabs - 1);
     return false;
+}
+
+/* Before the magazine of a class made at run time takes blocks of the fixed class that would serve its requests: until
+ * classes_return, the id stays what it is, as if there were a slab of it. False: it is not defined. */
+ALWAYS_INLINE bool classes_borrow(struct heap *heap, unsigned class)
+{
+    uint8_t *borrows = &heap->shelf[class].borrows;
+    (void)__atomic_exchange_n(borrows, (uint8_t)1, __ATOMIC_SEQ_CST);
+    if (LIKELY((__atomic_load_n(&classes_defined, __ATOMIC_SEQ_CST) >> class & 1) != 0))
+        return true;
+    store_release(borrows, (uint8_t)0);
+    return false;
+}
+
+/* The magazine is empty. */
+ALWAYS_INLINE void classes_return(struct heap *heap, unsigned class)
+{
+    store_release(&heap->shelf[class].borrows, (uint8_t)0);
 }
 
 /* The last thing that is done to a slab, or for one that there was no memory for. */

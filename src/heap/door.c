@@ -115,25 +115,25 @@ static void leave(struct heap *heap)
 }
 
 /* Whoever wants to know is told of the request that has emptied a magazine. */
-ALWAYS_INLINE void *pop(struct heap *heap, unsigned class, size_t size)
+static void *pop(struct heap *heap, unsigned class, size_t size)
 {
     void (*refilled)(const struct heap *, size_t, unsigned, size_t) = load_relaxed(&heap_events.refilled);
-    if (LIKELY(refilled == NULL))
-        return magazine_pop(heap, class);
     uint64_t refills = heap->counts->refills[class];
     void *block = magazine_pop(heap, class);
-    if (heap->counts->refills[class] != refills)
+    if (refilled != NULL && heap->counts->refills[class] != refills)
         refilled(heap, size, class, magazine_count(heap, class) + (block != NULL));
     return block;
 }
 
 /* A class made at run time may have become another since the table was read (classes.h): its blocks may be too small, or it may
  * be no more. */
-static COLD void *small_again(struct heap *heap, unsigned class, void *block, size_t size)
+static NOINLINE void *small_of_any(struct heap *heap, size_t size)
 {
     for (bool relieved = false;;) {
+        unsigned class = size_class_of(size);
+        void *block = pop(heap, class, size);
         if (block != NULL) {
-            if (size <= size_classes[class].size)
+            if (LIKELY(size <= size_classes[class].size))
                 return block;
             magazine_push(heap, class, block);
         } else if (size_class_of(size) == class) {
@@ -142,17 +142,19 @@ static COLD void *small_again(struct heap *heap, unsigned class, void *block, si
             (void)relief_give_back(heap);
             relieved = true;
         }
-        class = size_class_of(size);
-        block = pop(heap, class, size);
     }
 }
 
 static void *small(struct heap *heap, size_t size)
 {
     unsigned class = size_class_of(size);
-    void *block = pop(heap, class, size);
-    if (UNLIKELY(block == NULL || size > size_classes[class].size))
-        return small_again(heap, class, block, size);
+    if (UNLIKELY(class >= SIZE_CLASSES_FIXED || load_relaxed(&heap_events.refilled) != NULL))
+        return small_of_any(heap, size);
+    void *block = magazine_pop(heap, class);
+    if (UNLIKELY(block == NULL)) {
+        (void)relief_give_back(heap);
+        block = small_of_any(heap, size);
+    }
     return block;
 }
 

@@ -57,10 +57,11 @@ struct shelf {
     void **slots;        /* the magazine's storage; NULL until first use */
     uint32_t capacity;   /* usable slots */
     uint32_t blocks_out; /* taken from this heap's slabs and not yet put back */
-    uint32_t size;       /* of the blocks that the capacity was made for, bytes; 0 until first use */
+    uint32_t size;       /* of the blocks that the capacity was made for, bytes */
     uint8_t last_event;  /* enum shelf_event: the door's last visit */
     uint8_t streak;      /* refills in a row */
     bool touched;        /* the door was here since the last trim */
+    uint8_t borrows;     /* the magazine may hold blocks of the fixed class (classes.h) */
     struct slab *current;
     struct list partial[SLAB_BUCKETS];
 };

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/probe.h"
 #include "config/policy.h"
+#include "heap/classes.h"
 #include "heap/delay.h"
 #include "heap/interrupt.h"
 #include "heap/mail.h"
@@ -117,7 +118,8 @@ bool magazine_give_back(struct heap *heap, unsigned class, void *p)
     if (UNLIKELY(tag != ((uintptr_t)heap | class))) {
         if (tag < TAG_KINDS)
             report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up: it was free before */
-        return mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
+        if (mail_owner(tag) != heap)
+            return mail_send(heap, mail_owner(tag), p); /* adopted by another heap since it was pushed */
     }
     shelf_put(heap, p);
     return true;
@@ -145,7 +147,7 @@ static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t
 }
 
 /* The id is another class's than when the magazine was made (classes.h): what it may hold is counted anew. */
-static COLD void change_size(struct heap *heap, unsigned class)
+static COLD bool change_size(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
     void **top = flush_oldest(heap, class, hold_magazine(heap, class), SIZE_MAX);
@@ -155,28 +157,30 @@ static COLD void change_size(struct heap *heap, unsigned class)
     if (top == shelf->slots && capacity_first(class) < shelf->capacity)
         top = resize(heap, class, top, capacity_first(class));
     open_magazine(heap, class, top);
+    return true;
+}
+
+static COLD bool make(struct heap *heap, unsigned class)
+{
+    struct shelf *shelf = &heap->shelf[class];
+    shelf->size = size_class_bytes(class);
+    (void)resize(heap, class, NULL, capacity_first(class));
+    if (shelf->slots == NULL)
+        return false;
+    open_magazine(heap, class, shelf->slots);
+    return true;
 }
 
 /* Makes the magazine at the first use of the class by this heap. False: no memory, the bin stays closed; or it
  * may not be held now. */
 static bool create(struct heap *heap, unsigned class)
 {
-    struct shelf *shelf = &heap->shelf[class];
     if (interrupt_holds_magazines(heap))
         return false;
-    if (LIKELY(shelf->size == size_class_bytes(class)))
-        return true;
-    if (shelf->slots != NULL) {
-        change_size(heap, class);
-        return true;
-    }
-    shelf->size = size_class_bytes(class);
-    (void)resize(heap, class, NULL, capacity_first(class));
-    if (shelf->slots == NULL) {
-        shelf->size = 0;
-        return false;
-    }
-    open_magazine(heap, class, shelf->slots);
+    if (UNLIKELY(heap->shelf[class].slots == NULL))
+        return make(heap, class);
+    if (UNLIKELY(class >= SIZE_CLASSES_FIXED) && heap->shelf[class].size != size_class_bytes(class))
+        return change_size(heap, class);
     return true;
 }
 
@@ -199,11 +203,30 @@ static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_ev
     return capacity > shelf->capacity ? resize(heap, class, top, capacity) : top;
 }
 
+/* Of a class made at run time, whose magazine is empty: what the fixed class has comes before more slabs. */
+static size_t borrow(struct heap *heap, unsigned class, void **top, size_t want)
+{
+    const struct shelf *shelf = &heap->shelf[class];
+    if (HARDENED || (shelf->borrows == 0 && !classes_borrow(heap, class)))
+        return 0;
+    size_t got = shelf_take_there(heap, size_class_fixed(size_classes[class].size), top, (unsigned)want);
+    if (got == 0)
+        classes_return(heap, class);
+    return got;
+}
+
+static NOINLINE size_t take_of_made(struct heap *heap, unsigned class, void **top, size_t want)
+{
+    size_t got = borrow(heap, class, top, want);
+    return got < want ? got + shelf_take(heap, class, top - got, (unsigned)(want - got)) : got;
+}
+
 /* Fills a held, empty magazine to `want` blocks or what there is; returns its top. */
 static void **fill(struct heap *heap, unsigned class, size_t want)
 {
     void **slots = heap->shelf[class].slots;
-    size_t got = shelf_take(heap, class, slots + want, (unsigned)want);
+    size_t got = UNLIKELY(class >= SIZE_CLASSES_FIXED) ? take_of_made(heap, class, slots + want, want)
+                                                       : shelf_take(heap, class, slots + want, (unsigned)want);
     if (got < want)
         memmove(slots + 1, slots + 1 + want - got, got * sizeof(void *));
     if (HARDENED)
@@ -240,8 +263,10 @@ void magazine_flush(struct heap *heap, unsigned class, size_t count)
 {
     if (!is_usable(heap, class))
         return;
-    void **top = hold_magazine(heap, class);
-    open_magazine(heap, class, flush_oldest(heap, class, top, count));
+    void **top = flush_oldest(heap, class, hold_magazine(heap, class), count);
+    if (top == heap->shelf[class].slots && heap->shelf[class].borrows != 0)
+        classes_return(heap, class);
+    open_magazine(heap, class, top);
 }
 
 void magazine_flush_all(struct heap *heap)

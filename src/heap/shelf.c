@@ -111,7 +111,7 @@ static void release(struct heap *heap, struct slab *slab)
 }
 
 /* A slab with room to become the current one; the stages of a refill. */
-static struct slab *find_room(struct heap *heap, unsigned class)
+static struct slab *find_room(struct heap *heap, unsigned class, bool may_make)
 {
     enum heap_count served = COUNT_BY_PARTIAL;
     struct slab *slab = fullest(&heap->shelf[class]);
@@ -120,6 +120,8 @@ static struct slab *find_room(struct heap *heap, unsigned class)
         served = COUNT_BY_ADOPTED;
     }
     if (slab == NULL) {
+        if (!may_make)
+            return NULL;
         slab = make(heap, class);
         served = slab != NULL ? COUNT_BY_NEW : COUNT_NOT_SERVED;
     }
@@ -137,7 +139,7 @@ static unsigned take(struct heap *heap, struct slab *slab, void **top, unsigned 
     return got;
 }
 
-unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want)
+static unsigned take_from_all(struct heap *heap, unsigned class, void **top, unsigned want, bool may_make)
 {
     struct shelf *shelf = &heap->shelf[class];
     unsigned got = 0;
@@ -146,7 +148,7 @@ unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want
     if (got > 0)
         tally(heap, COUNT_BY_CURRENT);
     while (got < want) {
-        struct slab *slab = got == 0 ? find_room(heap, class) : fullest(shelf);
+        struct slab *slab = got == 0 ? find_room(heap, class, may_make) : fullest(shelf);
         if (slab == NULL)
             break;
         shelf->current = slab;
@@ -154,6 +156,16 @@ unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want
     }
     count_out(shelf, (int)got);
     return got;
+}
+
+unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want)
+{
+    return take_from_all(heap, class, top, want, true);
+}
+
+unsigned shelf_take_there(struct heap *heap, unsigned class, void **top, unsigned want)
+{
+    return take_from_all(heap, class, top, want, false);
 }
 
 /* The slab has more free blocks than before: it may be another list's, or nobody's. */

@@ -13,6 +13,9 @@
  * memory is short. */
 unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want);
 
+/* The same, without making a slab. */
+unsigned shelf_take_there(struct heap *heap, unsigned class, void **top, unsigned want);
+
 /* Takes a block back and audits it: a pointer that is no block, or is free already, ends the process. The
  * block's slab must be this heap's. */
 void shelf_put(struct heap *heap, void *p);

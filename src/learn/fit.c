@@ -16,8 +16,8 @@
 
 enum {
     VAIN_MOST = 16,      /* epochs in a row in which a class has not been worth it: then it is closed */
-    GROWTH_EPOCHS = 4,   /* what a class has is compared with what it had some such time ago, */
-    GROWTH_SHARE = 16,   /* and grows if it is more by this part */
+    EARLY_BEATS = 16,    /* at which it is looked at once; */
+    EPOCH_MS = 200,      /* later, so often */
     MADE = SIZE_CLASSES - SIZE_CLASSES_FIXED,
 };
 
@@ -32,14 +32,14 @@ struct fit_class {
 static struct fit {
     struct fit_sizes sizes;
     struct fit_class now[SIZE_CLASSES];
-    uint64_t before[SIZE_CLASSES];      /* blocks out, as an average over the last epochs */
     uint64_t held;                      /* bytes, by slabs of all classes */
-    uint64_t evidence[SIZE_CLASSES];    /* refills, when it was opened */
+    uint64_t evidence[SIZE_CLASSES];    /* refills that were known of its sizes, at most */
     uint32_t vain[SIZE_CLASSES];        /* epochs in a row */
     uint64_t saves[SIZE_CLASSES];       /* bytes, of those that are open */
     uint32_t failures[FIT_STEPS];       /* by size: how often its class was closed, not being worth it */
     uint32_t wished[MADE];              /* sizes that observe mode would have opened */
     uint32_t wishes;
+    uint32_t epochs;
 } *fit;
 
 static uint32_t owner; /* of what is known, while an epoch ends: its process */
@@ -52,7 +52,7 @@ static bool begin(void)
         && (holder == self || !__atomic_compare_exchange_n(&owner, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
         return false;
     if (fit == NULL)
-        fit = meta_alloc(sizeof *fit);
+        store_release(&fit, (struct fit *)meta_alloc(sizeof *fit));
     if (fit == NULL)
         store_release(&owner, 0u);
     return fit != NULL;
@@ -63,16 +63,20 @@ static void end(void)
     store_release(&owner, 0u);
 }
 
+/* Not in the hardened library, where a class that comes late would not use the holes of the fixed one (classes.h). */
 static bool is_wanted(void)
 {
-    return load_relaxed(&policy.learn) != LEARN_OFF && (load_relaxed(&policy.learn_parts) & LEARN_CLASSES) != 0;
+    return !HARDENED && load_relaxed(&policy.learn) != LEARN_OFF && (load_relaxed(&policy.learn_parts) & LEARN_CLASSES) != 0;
 }
 
 static void note_refill(const struct heap *heap, size_t size, unsigned class, size_t blocks)
 {
     (void)heap;
     (void)class;
-    fit_sizes_note(size, blocks);
+    if (LIKELY(is_wanted()))
+        fit_sizes_note(size, blocks);
+    else
+        fit_follow_policy();
 }
 
 void fit_follow_policy(void)
@@ -101,10 +105,8 @@ static void add_heap(const struct heap *heap)
 static void look_at_heaps(void)
 {
     fit->held = 0;
-    for (unsigned id = 0; id < SIZE_CLASSES; id++) {
-        fit->before[id] = (fit->before[id] * (GROWTH_EPOCHS - 1) + fit->now[id].out) / GROWTH_EPOCHS;
+    for (unsigned id = 0; id < SIZE_CLASSES; id++)
         fit->now[id] = (struct fit_class){0};
-    }
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         add_heap(heap);
 }
@@ -119,7 +121,6 @@ static struct fit_range range_of(unsigned id, size_t above)
         .size = size,
         .out = class->out,
         .heaps = class->heaps,
-        .grows = class->out > fit->before[id] + fit->before[id] / GROWTH_SHARE,
         .seen = fit->sizes.blocks,
         .refills = fit->sizes.refills[size_class_fixed(size)],
     };
@@ -153,14 +154,15 @@ static void close_class(uint64_t now_ms, unsigned id, const struct fit_offer *of
     note(now_ms, DECIDED_CLASS_CLOSED, offer, id, next, true);
 }
 
-/* A class that has nothing costs nothing, and stays for when it is wanted again. */
+/* A class that has nothing costs nothing, and stays for when it is wanted again. While the process starts, none is given up: an
+ * earlier run may have known it. */
 static void reconsider(uint64_t now_ms, unsigned id, const struct fit_range *range)
 {
     size_t next = size_class_bytes(size_class_of(range->size + 1));
     struct fit_offer offer = fit_of_class(range, next);
     fit->saves[id] = offer.saves;
-    fit->evidence[id] = max_size(fit->evidence[id], range->refills);
-    fit->vain[id] = fit_is_vain(&offer) ? fit->vain[id] + 1 : 0;
+    store_relaxed(&fit->evidence[id], max_size(fit->evidence[id], range->refills));
+    fit->vain[id] = fit_is_vain(&offer) && fit->epochs > EARLY_BEATS ? fit->vain[id] + 1 : 0;
     if (fit->vain[id] < VAIN_MOST)
         return;
     uint32_t *failures = &fit->failures[fit_step(range->size)];
@@ -190,8 +192,7 @@ static unsigned open_class(size_t size)
 {
     unsigned id = classes_open(size);
     if (id < SIZE_CLASSES) {
-        fit->evidence[id] = fit->sizes.refills[size_class_fixed(size)];
-        fit->before[id] = 0;
+        store_relaxed(&fit->evidence[id], (uint64_t)fit->sizes.refills[size_class_fixed(size)]);
         fit->vain[id] = 0;
         fit->saves[id] = 0;
     }
@@ -262,12 +263,25 @@ void fit_epoch(uint64_t now_ms)
     fit_sizes_collect(&fit->sizes);
     look_at_heaps();
     look_at_ranges(now_ms);
+    fit->epochs++;
     end();
+}
+
+void fit_at_heartbeat(uint64_t now_ms)
+{
+    static uint32_t beats;
+    static uint64_t last_ms;
+    uint64_t last = load_relaxed(&last_ms);
+    bool early = load_relaxed(&beats) < EARLY_BEATS && add_relaxed(&beats, 1u) < EARLY_BEATS;
+    if (!early && now_ms - last < EPOCH_MS)
+        return;
+    store_relaxed(&last_ms, now_ms);
+    fit_epoch(now_ms);
 }
 
 bool fit_preset(size_t size)
 {
-    if (!begin())
+    if (HARDENED || !begin())
         return false;
     bool opened = open_class(size) < SIZE_CLASSES;
     end();
@@ -276,7 +290,8 @@ bool fit_preset(size_t size)
 
 void fit_each(void (*tell)(size_t size, uint64_t evidence, void *argument), void *argument)
 {
+    const struct fit *known = load_acquire(&fit);
     for (unsigned id = SIZE_CLASSES_FIXED; id < SIZE_CLASSES; id++)
-        if (is_open(id) && fit != NULL)
-            tell(size_class_bytes(id), fit->evidence[id], argument);
+        if (is_open(id) && known != NULL)
+            tell(size_class_bytes(id), load_relaxed(&known->evidence[id]), argument);
 }

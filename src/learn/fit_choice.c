@@ -6,7 +6,6 @@
 enum {
     REFILLS_LEAST = 16,
     HELD_SHARE = 512,   /* so much of what is held has to be saved */
-    STILL_SHARE = 16,   /* so much of it may move without growth */
     OPEN_TIMES = 2,     /* so many times what it costs has a class to save that is opened, */
     VAIN_DIVISOR = 2,   /* and this part of it that remains open */
     FAILURES_MOST = 16,
@@ -64,7 +63,7 @@ uint64_t fit_waste(const struct fit_range *range, uint64_t held)
 {
     uint64_t sum = 0;
     uint64_t steps_lost = 0;
-    if (range->refills < REFILLS_LEAST || (!range->grows && range->out * range->size > held / STILL_SHARE))
+    if (range->refills < REFILLS_LEAST)
         return 0;
     for (size_t step = first_step(range); step <= last_step(range); step++) {
         sum += range->seen[step];

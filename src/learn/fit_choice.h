@@ -2,8 +2,7 @@
  * Which sizes deserve a class of their own. Pure functions of what is known.
  *
  * A class saves what each of its blocks is smaller than one of the next class, slabs' ends included. It costs a slab in each
- * heap that uses it, because the last one is never full; and for as long as blocks of both classes live that would have been
- * of one, the holes of either are of no use to the other. So memory is saved where it is about to be taken: where a class grows.
+ * heap that uses it, because the last one is never full.
  */
 #ifndef HAK_LEARN_FIT_CHOICE_H
 #define HAK_LEARN_FIT_CHOICE_H
@@ -18,7 +17,6 @@ struct fit_range {
     size_t size;          /* and of as many as its blocks, at most */
     uint64_t out;         /* blocks of its slabs that are live or in magazines */
     uint32_t heaps;       /* that have slabs of it */
-    bool grows;
     const uint32_t *seen; /* blocks of requests by steps of 16 bytes, from 0 */
     uint32_t refills;     /* behind that */
 };
@@ -34,7 +32,7 @@ struct fit_offer {
 struct fit_range fit_cut(struct fit_range *range, size_t size);
 
 /* Bytes that a range loses to sizes that are smaller than its blocks; 0 where a class is not to be opened: where next to nothing is
- * known, or lost of the `held` bytes of all slabs, or where much would move that does not grow. */
+ * known, or lost of the `held` bytes of all slabs. */
 uint64_t fit_waste(const struct fit_range *range, uint64_t held);
 
 /* The ranges that lose most, the worst first. */

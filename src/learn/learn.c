@@ -31,6 +31,7 @@ static struct {
     uint64_t start_ms;
     bool settles;                /* the epoch has not begun */
     uint64_t settled_ms;
+    uint64_t delay_ms;           /* learner_delay_ms */
     unsigned settle_beats;
     struct arm in_force;
     struct learner learner;
@@ -52,22 +53,18 @@ static void leave(void)
     store_release(&busy, 0u);
 }
 
-/* The sequence is odd while the words are written. */
-enum { WORDS = sizeof(struct learn_summary) / sizeof(uint64_t), LOOKS_MOST = 100 };
+enum { WORDS = LEARN_WORDS, LOOKS_MOST = 100 };
 
-static struct {
-    uint64_t sequence;
-    uint64_t words[WORDS];
-} shown;
+struct learn_shown learn_shown;
 
 static void show(const struct learn_summary *summary)
 {
     uint64_t words[WORDS];
     memcpy(words, summary, sizeof words);
-    store_relaxed(&shown.sequence, shown.sequence + 1);
+    store_relaxed(&learn_shown.sequence, learn_shown.sequence + 1);
     for (unsigned i = 0; i < WORDS; i++)
-        store_release(&shown.words[i], words[i]);
-    store_release(&shown.sequence, shown.sequence + 1);
+        store_release(&learn_shown.words[i], words[i]);
+    store_release(&learn_shown.sequence, learn_shown.sequence + 1);
 }
 
 void learn_summary(struct learn_summary *summary)
@@ -75,10 +72,10 @@ void learn_summary(struct learn_summary *summary)
     uint64_t words[WORDS];
     *summary = (struct learn_summary){0};
     for (int looks = 0; looks < LOOKS_MOST; looks++) {
-        uint64_t before = load_acquire(&shown.sequence);
+        uint64_t before = load_acquire(&learn_shown.sequence);
         for (unsigned i = 0; i < WORDS; i++)
-            words[i] = load_acquire(&shown.words[i]);
-        if (before % 2 == 0 && load_relaxed(&shown.sequence) == before) {
+            words[i] = load_acquire(&learn_shown.words[i]);
+        if (before % 2 == 0 && load_relaxed(&learn_shown.sequence) == before) {
             memcpy(summary, words, sizeof words);
             return;
         }
@@ -122,7 +119,8 @@ static void put_in_force(const struct arm *arm, uint64_t now_ms)
         arm_switch(&self.in_force, arm);
     self.in_force = *arm;
     self.settle_beats = 0;
-    self.settled_ms = now_ms + learner_delay_ms(&self.learner);
+    self.delay_ms = learner_delay_ms(&self.learner);
+    self.settled_ms = now_ms + self.delay_ms;
     if (!is_other)
         signals_begin(&self.signals, false, now_ms);
 }
@@ -144,6 +142,7 @@ static void begin(uint64_t now_ms)
     self.in_force = *learner_arm(&self.learner);
     self.settles = true;
     self.settled_ms = now_ms;
+    self.delay_ms = 0;
     self.settle_beats = 0;
     show_now();
 }
@@ -162,14 +161,13 @@ static void end_epoch(uint64_t now_ms)
     signals_end(&self.signals, now_ms, self.start_ms, &epoch);
     learner_step(&self.learner, &epoch);
     sites_epoch(epoch.end_ms);
-    fit_epoch(epoch.end_ms);
     put_in_force(learner_arm(&self.learner), now_ms);
     show_now();
 }
 
 static void measure(const struct heap *heap, uint64_t now_ms)
 {
-    uint64_t delay_ms = EPOCH_DELAYS * learner_delay_ms(&self.learner);
+    uint64_t delay_ms = EPOCH_DELAYS * self.delay_ms;
     uint64_t usual_ms = (uint64_t)EPOCH_MS << self.learner.stretch;
     uint64_t least_ms = delay_ms > usual_ms ? delay_ms : usual_ms;
     uint64_t least_bytes = (EPOCH_BEATS * load_relaxed(&policy.heartbeat_bytes)) << self.learner.stretch;
@@ -185,6 +183,7 @@ static void measure(const struct heap *heap, uint64_t now_ms)
 void learn_start(void)
 {
     self.start_ms = clock_now_ms();
+    fit_follow_policy();
 }
 
 void learn_beat(struct heap *heap)
@@ -192,6 +191,7 @@ void learn_beat(struct heap *heap)
     if ((load_relaxed(&policy.learn) == LEARN_OFF && !load_relaxed(&self.runs)) || !try_enter())
         return;
     uint64_t now_ms = clock_now_ms();
+    fit_at_heartbeat(now_ms - self.start_ms);
     if (!is_as_begun())
         begin(now_ms);
     if (self.runs && self.settles)
@@ -215,7 +215,7 @@ void learn_forked(void)
     if (load_relaxed(&busy) == 0 && self.runs)
         stop_trial();
     store_relaxed(&self.runs, false);
-    store_relaxed(&shown.sequence, 0u); /* who wrote it may be gone */
+    store_relaxed(&learn_shown.sequence, 0u); /* who wrote it may be gone */
     show(&(struct learn_summary){0});   /* nothing of it is this process's own */
     leave();
 }

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 struct heap;
 
 /* At the start of the process: times of decisions are since then. */
@@ -43,5 +45,13 @@ struct learn_summary {
 
 /* Any thread; as of the end of the last epoch. */
 void learn_summary(struct learn_summary *summary);
+
+/* Where it stands, for tools outside. The sequence is odd while the words are written. */
+enum { LEARN_WORDS = sizeof(struct learn_summary) / sizeof(uint64_t) };
+
+extern HIDDEN struct learn_shown {
+    uint64_t sequence;
+    uint64_t words[LEARN_WORDS];
+} learn_shown;
 
 #endif

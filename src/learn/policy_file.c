@@ -8,7 +8,8 @@
 #include "os/output.h"
 #include "os/program.h"
 
-enum { FILE_MOST = 256 * 1024 };
+/* Of the file; and of a program's part: some hundred knobs and classes, and a line for each site. */
+enum { FILE_MOST = 1024 * 1024, PART_MOST = 128 * 1024 };
 
 /* All that is needed meanwhile, in pages of its own. */
 struct work {
@@ -51,7 +52,7 @@ static void work_end(struct work *work)
 static bool is_usable(const struct work *work, const char *path, const char *so)
 {
     if (work->length == -EFBIG)
-        warn("%s: no learned policy: larger than 256 KiB; %s", path, so);
+        warn("%s: no learned policy: larger than 1 MiB; %s", path, so);
     else if (work->length < 0 && work->length != -ENOENT)
         warn("%s: cannot be read, error %ld; %s", path, -work->length, so);
     else if (work->length >= 0 && work->found.is == POLICY_DAMAGED)
@@ -110,16 +111,29 @@ static int save(struct work *work, const char *path, const struct policy_evidenc
     return output_close(output, path);
 }
 
+/* What is written must be read again. */
+static bool has_room(const struct work *work)
+{
+    size_t others = work->length > 0 ? (size_t)work->length - (work->found.end - work->found.begin) : 0;
+    return others + PART_MOST <= FILE_MOST;
+}
+
+static void save_or_say(struct work *work, const char *path, const struct policy_evidence *evidence)
+{
+    int error = has_room(work) ? save(work, path, evidence) : EFBIG;
+    if (error == EFBIG)
+        warn("%s: is full of what other programs have learned; nothing is saved", path);
+    else if (error != 0)
+        warn("%s: the learned policy cannot be written, error %d", path, error);
+}
+
 void policy_file_save(const char *path, const struct policy_evidence *evidence)
 {
     struct work *work = work_begin(path);
     if (work == NULL)
         return;
     bool has_more = work->length >= 0 && work->found.is == POLICY_THERE && work->found.evidence.epochs > evidence->epochs;
-    if (!has_more && is_usable(work, path, "nothing is saved")) {
-        int error = save(work, path, evidence);
-        if (error != 0)
-            warn("%s: the learned policy cannot be written, error %d", path, error);
-    }
+    if (!has_more && is_usable(work, path, "nothing is saved"))
+        save_or_say(work, path, evidence);
     work_end(work);
 }

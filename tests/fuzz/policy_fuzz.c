@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "policies.h"
 
-enum { TEXT_MOST = 4096, WRITTEN_MOST = 16384, LINE_MOST = 200 };
+enum { TEXT_MOST = 4096, WRITTEN_MOST = 1 << 18, LINE_MOST = 200 };
 
 static const struct policy_key us = {"/bin/us", "ab12", 99};
 static char text[TEXT_MOST];

@@ -112,6 +112,17 @@ class Service(unittest.TestCase):
             told = read_series(seen / "s")[-1]
         self.assertEqual(told.mode, "minimal")
 
+    def test_learner(self) -> None:
+        """Read from its memory, it is as the library writes it."""
+        process = Process(self.start(HAKMEM_MODE="learning").pid)
+        with process.scratch() as (seen, inside):
+            self.assertEqual(process.request(Request.WRITE_STATISTICS, path=f"{inside}/s"), 0)
+            told = read_series(seen / "s")[-1].more["learner"]
+        read = process.snapshot().more["learner"]
+        self.assertEqual(set(told) - {"learn_ms"}, set(read))
+        self.assertEqual((read["learns"], read["state"]), ("on", told["state"]))
+        self.assertGreaterEqual(read["epochs"], told["epochs"])
+
     def test_purge(self) -> None:
         self.assertEqual(Process(self.start().pid).request(Request.PURGE), 0)
 

@@ -43,6 +43,8 @@ def _field(macro: str, arguments: str) -> list[Field]:
             Field("locks", f"{name}.waits", "how often a thread had to wait for it"),
             Field("locks", f"{name}.waited_ns", "how long, in sum, nanoseconds"),
         ]
+    if macro == "LEARNED":
+        return [Field("learner", name, about)]
     group = _GROUPS[arguments.split(",")[0]]
     return [Field(f"{group}, threads" if macro == "IN_HEAP" and group == "memory" else group, name, about)]
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/stats.h"
 #include "config/policy.h"
@@ -128,8 +129,6 @@ static void opened_twice_or_wrong_is_refused(void)
 
 static void blocks_are_of_the_class(void)
 {
-    char *before = hak_malloc(1030);
-    CHECK(hak_malloc_usable_size(before) == 1280);
     open(1040);
     char *p = hak_malloc(1030);
     CHECK(hak_malloc_usable_size(p) == 1040 && (uintptr_t)p % 16 == 0);
@@ -141,8 +140,53 @@ static void blocks_are_of_the_class(void)
     CHECK(hak_malloc_usable_size(moved) > 1041);
     CHECK(hak_malloc_usable_size(hak_malloc(1041)) == 1280);
     CHECK(hak_malloc_usable_size(hak_malloc(1024)) == 1024);
-    hak_free(before);
     hak_free(moved);
+}
+
+/* Before the class has slabs of its own, it takes what the fixed one has. */
+static void holes_of_the_fixed_class_come_first(void)
+{
+    enum { COUNT = 64 };
+    void *before[COUNT];
+    void *after[COUNT];
+    struct heap *heap = heap_own();
+    for (int i = 0; i < COUNT; i++)
+        before[i] = hak_malloc(1040);
+    unsigned fixed = size_class_of(1040);
+    size_t slabs = heap->counts->slabs[fixed];
+    size_t room = slabs * size_classes[fixed].blocks - heap->shelf[fixed].blocks_out;
+    unsigned id = open(1040);
+    CHECK(room > 1 && room < COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        after[i] = hak_malloc(1040);
+        CHECK(hak_malloc_usable_size(after[i]) == (i < room ? 1280 : 1040));
+    }
+    CHECK(heap->counts->slabs[fixed] == slabs && heap->counts->slabs[id] > 0);
+    for (int i = 0; i < COUNT; i++) {
+        hak_free(before[i]);
+        hak_free(after[i]);
+    }
+    hak_malloc_trim(0);
+    CHECK(heap->counts->slabs[fixed] == 0 && heap->counts->slabs[id] == 0);
+}
+
+/* A magazine with blocks of another class keeps its id from becoming a larger one's. */
+static void ids_wait_for_what_they_borrow(void)
+{
+    struct heap *heap = heap_own();
+    void *before = hak_malloc(144);
+    unsigned id = open(144);
+    void *p = hak_malloc(144);
+    CHECK(hak_malloc_usable_size(p) == 160 && heap->counts->slabs[id] == 0 && magazine_count(heap, id) > 0);
+    classes_close(id);
+    classes_reclaim_one();
+    CHECK(is_defined(id));
+    tidy();
+    CHECK(!is_defined(id) && heap->shelf[id].borrows == 0);
+    hak_free(p);
+    hak_free(before);
+    hak_malloc_trim(0);
+    CHECK(heap->counts->slabs[size_class_of(144)] == 0);
 }
 
 static void alignment_is_kept(void)
@@ -196,6 +240,8 @@ static void a_closed_class_opens_again(void)
     CHECK(hak_malloc_usable_size(hak_malloc(1040)) == 1280);
     CHECK(open(1040) == id);
     CHECK(classes_draining == 0);
+    for (int i = 0; i < 100; i++)
+        CHECK(hak_malloc(1040) != NULL);
     CHECK(hak_malloc_usable_size(hak_malloc(1040)) == 1040);
     hak_free(p);
 }
@@ -297,6 +343,30 @@ static void a_smaller_block_goes_back(void)
     CHECK(refills == 2 && hak_malloc_usable_size(p) == 2560);
     CHECK(heap->shelf[stale_id].blocks_out == magazine_count(heap, stale_id));
     hak_free(p);
+}
+
+static void show_right_entry(void *unused)
+{
+    (void)unused;
+    struct timespec soon = {.tv_nsec = 20000000};
+    nanosleep(&soon, NULL);
+    show_stale_entry(size_class_fixed(stale_size));
+}
+
+/* The orphan heap has no hook: another thread brings the table up to date. */
+static void a_smaller_block_goes_back_to_the_orphan(void)
+{
+    struct worker worker;
+    stale_id = open(1040);
+    stale_size = 2064;
+    worker_start(&worker);
+    show_stale_entry(stale_id);
+    worker_begin(&worker, show_right_entry, NULL);
+    void *p = orphan_malloc(stale_size);
+    CHECK(hak_malloc_usable_size(p) == 2560);
+    CHECK(heap_of(p)->shelf[stale_id].blocks_out == 0);
+    worker_wait(&worker);
+    worker_stop(&worker);
 }
 
 static void an_id_that_is_no_more_is_read_again(void)
@@ -432,6 +502,8 @@ int main(void)
         UNIT_TEST(the_table_follows),
         UNIT_TEST(opened_twice_or_wrong_is_refused),
         UNIT_TEST(blocks_are_of_the_class),
+        UNIT_TEST(holes_of_the_fixed_class_come_first),
+        UNIT_TEST(ids_wait_for_what_they_borrow),
         UNIT_TEST(alignment_is_kept),
         UNIT_TEST(a_closed_class_drains),
         UNIT_TEST(a_closed_class_opens_again),
@@ -439,6 +511,7 @@ int main(void)
         UNIT_TEST(no_slab_of_what_is_not_defined),
         UNIT_TEST(magazines_follow_the_size),
         UNIT_TEST(a_smaller_block_goes_back),
+        UNIT_TEST(a_smaller_block_goes_back_to_the_orphan),
         UNIT_TEST(an_id_that_is_no_more_is_read_again),
         UNIT_TEST(threads_meet_changes),
     };

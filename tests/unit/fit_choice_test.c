@@ -15,7 +15,7 @@ static uint32_t seen[FIT_STEPS];
 static struct fit_range range(uint64_t out)
 {
     size_class_init();
-    return (struct fit_range){.above = 1024, .size = 1280, .out = out, .heaps = 1, .grows = true, .seen = seen, .refills = 100};
+    return (struct fit_range){.above = 1024, .size = 1280, .out = out, .heaps = 1, .seen = seen, .refills = 100};
 }
 
 static void one_bad_size(void)
@@ -75,15 +75,6 @@ static void little_of_what_is_held_is_left_alone(void)
     struct fit_offer best = fit_best(&some);
     CHECK(fit_waste(&some, 4096 * MIB) == 0);
     CHECK(!fit_is_worth(&best, 4096 * MIB, 0));
-}
-
-static void what_does_not_grow_stays(void)
-{
-    seen[fit_step(1040)] = 50;
-    struct fit_range still = range(10000);
-    still.grows = false;
-    CHECK(fit_waste(&still, 20 * MIB) == 0);
-    CHECK(fit_waste(&still, 250 * MIB) > 0); /* a small part of all */
 }
 
 static void little_is_known(void)
@@ -195,7 +186,6 @@ int main(void)
         UNIT_TEST(the_best_of_two),
         UNIT_TEST(few_blocks_are_not_worth_a_slab),
         UNIT_TEST(little_of_what_is_held_is_left_alone),
-        UNIT_TEST(what_does_not_grow_stays),
         UNIT_TEST(little_is_known),
         UNIT_TEST(what_failed_has_to_save_more),
         UNIT_TEST(opening_and_closing_are_apart),

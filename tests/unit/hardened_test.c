@@ -15,6 +15,9 @@
 #include "config/size_class.h"
 #include "fake_os.h"
 #include "hakmem.h"
+#include "heap/classes.h"
+#include "heap/heartbeat.h"
+#include "heap/view.h"
 #include "os/os.h"
 #include "scale.h"
 
@@ -318,6 +321,35 @@ static void nothing_may_touch_fences(void)
     CHECK(dies_of(SIGSEGV, write_past_slab, 5000, ""));
 }
 
+/* Seals stand at the end of blocks of any class, and each of its sizes holds one. */
+static void serves_classes_made_at_run_time(void)
+{
+    static const size_t made[] = {144, 272, 1008, 1040, 1104, 5008, 16400, 32752};
+    unsigned ids[sizeof made / sizeof made[0]];
+    hak_free(hak_malloc(1));
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        ids[i] = classes_open(made[i]);
+        CHECK(size_class_of(made[i]) == ids[i]);
+    }
+    says_what_was_asked_for();
+    aligns();
+    resizes();
+    is_hard_to_predict();
+    small_blocks_are_verified();
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        char *block = hak_malloc(made[i] - 8);
+        CHECK(hak_malloc_usable_size(block) == made[i] - 8);
+        classes_close(ids[i]);
+        memset(block, 1, made[i] - 8);
+        hak_free(block);
+    }
+    heartbeat(view_load()->heap);
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+        classes_reclaim_one();
+    CHECK(classes_defined == 0);
+    says_what_was_asked_for();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +363,7 @@ int main(void)
         UNIT_TEST(lives_without_memory),
         UNIT_TEST(small_blocks_are_verified),
         UNIT_TEST(large_blocks_are_verified),
+        UNIT_TEST(serves_classes_made_at_run_time),
         UNIT_TEST(nothing_may_touch_fences),
     };
     return cmocka_run_group_tests_name("hardened", tests, NULL, NULL);

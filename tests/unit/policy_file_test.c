@@ -141,8 +141,8 @@ static void places_that_cannot_be_written_get_one_line(void)
     CHECK_SAYS(save_bad, 0, "hakmem: warning: /nowhere/policy: the learned policy cannot be written, error 2\n");
     begin();
     FILE *file = fopen(path, "w");
-    CHECK(file != NULL && fseek(file, 256 * 1024, SEEK_SET) == 0 && fputc('x', file) == 'x' && fclose(file) == 0);
-    snprintf(line, sizeof line, "hakmem: warning: %s: no learned policy: larger than 256 KiB; nothing is loaded\n", path);
+    CHECK(file != NULL && fseek(file, 1024 * 1024, SEEK_SET) == 0 && fputc('x', file) == 'x' && fclose(file) == 0);
+    snprintf(line, sizeof line, "hakmem: warning: %s: no learned policy: larger than 1 MiB; nothing is loaded\n", path);
     CHECK_SAYS(load_bad, 0, line);
     CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
     snprintf(line, sizeof line, "hakmem: warning: %s: cannot be read, error 21; nothing is saved\n", path);
@@ -152,6 +152,26 @@ static void places_that_cannot_be_written_get_one_line(void)
     CHECK(mkfifo(path, 0600) == 0);
     snprintf(line, sizeof line, "hakmem: warning: %s: line 1: it is empty; nothing is loaded\n", path);
     CHECK_SAYS(load_bad, 0, line);
+    end();
+}
+
+/* A file that could not be read again is not written. */
+static void a_full_file_is_left_alone(void)
+{
+    enum { PROGRAMS = 900, COMMENT = 1000 };
+    char line[200];
+    char comment[COMMENT];
+    begin();
+    memset(comment, 'x', sizeof comment - 1);
+    comment[COMMENT - 1] = '\0';
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL && fputs("hakmem-policy 1\n", file) >= 0);
+    for (int i = 0; i < PROGRAMS; i++)
+        CHECK(fprintf(file, "program /%d\nsize 1\n#%s\nend\n", i, comment) > 0);
+    CHECK(fclose(file) == 0);
+    snprintf(line, sizeof line, "hakmem: warning: %s: is full of what other programs have learned; nothing is saved\n", path);
+    CHECK_SAYS(save_bad, 0, line);
+    CHECK_SAYS(load_bad, 0, ""); /* and it is still sound */
     end();
 }
 
@@ -174,6 +194,7 @@ int main(void)
         UNIT_TEST(more_evidence_is_not_written_over),
         UNIT_TEST(what_cannot_be_used_gets_one_line),
         UNIT_TEST(places_that_cannot_be_written_get_one_line),
+        UNIT_TEST(a_full_file_is_left_alone),
         UNIT_TEST(the_program_is_known),
     };
     return cmocka_run_group_tests_name("policy_file", tests, NULL, NULL);

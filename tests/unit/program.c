@@ -27,7 +27,7 @@ static struct epoch exact_epoch(const struct phase *phase, const struct arm *arm
         double bytes = least((double)arm_value(arm, KNOB_MAGAZINE_BYTES, class_of[i]), size * MAGAZINE_SLOTS_MOST);
         double refills = mebibytes * phase->refills[i] * 65536 / bytes;
         epoch.refills[class_of[i]] = (uint32_t)refills;
-        ns[COST_REFILLS] += refills * 2 * PRICE_REFILL;
+        ns[COST_REFILLS] += refills * PRICE_REFILL / 2;
         held[COST_CACHED] += phase->refills[i] > 0 ? phase->threads * bytes / (double)MIB : 0;
     }
     if (phase->large > 0) {

@@ -12,7 +12,9 @@
 #include "os/os.h"
 #include "random.h"
 
-enum { KINDS = 16 };
+enum { KINDS = 18 };
+
+_Static_assert(FAKE_ALL == (1 << KINDS) - 1, "a count for each kind");
 
 static _Atomic unsigned refused_calls;
 static _Atomic size_t refuse_first;

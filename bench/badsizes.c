@@ -1,8 +1,8 @@
 /*
  * badsizes KIND COUNT SEED [--live BYTES]
  *
- * A live set of blocks of a few favourite sizes, as programs have that allocate the same structures again and again. It grows to
- * --live bytes (default 64 MiB); then COUNT times one of its blocks is freed and another allocated. Each size has the same
+ * A live set of blocks of a few favourite sizes, as programs have that allocate the same structures again and again. It grows
+ * to --live bytes (default 64 MiB); then COUNT times one of its blocks is freed and another allocated. Each size has the same
  * share of the bytes. KIND says where the sizes fall between the steps at which allocators round up:
  *
  *   bad     just above one: 136, 264, 528, 1040, 2064 bytes

@@ -15,8 +15,8 @@
  * Hot functions cannot be harmed: the thread's own magazine of the id was empty then, and is filled by nobody else. Behind
  * the door, who asked a class for a block looks whether it is large enough, once he has it: then the class stays what it is.
  *
- * A class that is opened late has most of its blocks in slabs of the fixed class that served it before. Were their holes left to
- * others, memory would grow for as long as the program goes on freeing and allocating. So a refill takes blocks of the fixed
+ * A class that is opened late has most of its blocks in slabs of the fixed class that served it before. Were their holes left
+ * to others, memory would grow for as long as the program goes on freeing and allocating. So a refill takes blocks of the fixed
  * class, as long as the heap's slabs have any, and makes new slabs when they have not: the new class serves growth. Such blocks
  * are larger than they need be, and go back to where they are from when they are freed. Not in the hardened library, where the
  * class says where a block's seal is.

@@ -57,7 +57,8 @@ static size_t slots_bytes(size_t capacity)
 
 static size_t capacity_most(unsigned class)
 {
-    return clamp_size(load_relaxed(&policy.magazine_bytes[class]) / size_class_bytes(class), CAPACITY_LEAST, MAGAZINE_SLOTS_MOST);
+    size_t bytes = load_relaxed(&policy.magazine_bytes[class]);
+    return clamp_size(bytes / size_class_bytes(class), CAPACITY_LEAST, MAGAZINE_SLOTS_MOST);
 }
 
 /* Of a fresh magazine. */

@@ -10,8 +10,8 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 
-/* A block of a class that serves `size` bytes. NULL: out of memory, or the caller is a signal handler that interrupted the holder
- * of a lock. */
+/* A block of a class that serves `size` bytes. NULL: out of memory, or the caller is a signal handler that interrupted the
+ * holder of a lock. */
 void *orphan_malloc(size_t size);
 
 /* Returns a block of some heap to it: the next time that heaps post, at the latest. False: no

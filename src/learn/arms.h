@@ -1,6 +1,6 @@
 /*
- * Arms: the policies that compete. Each is the mode's values with a few changes; arm 0 of a learner has none, and is what all are
- * measured against.
+ * Arms: the policies that compete. Each is the mode's values with a few changes; arm 0 of a learner has none, and is what all
+ * are measured against.
  */
 #ifndef HAK_LEARN_ARMS_H
 #define HAK_LEARN_ARMS_H

@@ -40,8 +40,8 @@ double contest_noise(const struct learner *learner)
     return learner->noise * DEVIATION_BY_MEAN;
 }
 
-/* Evolution finds new ones; known ones that have lost once are tried again if they were best for another phase, or are rated higher by
- * now. */
+/* Evolution finds new ones; known ones that have lost once are tried again if they were best for another phase, or are rated
+ * higher by now. */
 static bool is_promising(const struct learner *learner, const struct arm *arm)
 {
     return (learner->parts & LEARN_EVOLUTION) == 0 || arm->matches == 0 || arm->proven != 0

@@ -21,7 +21,8 @@ enum verdict {
 /* Of the match that is over: updates ratings, noise, and what the challenger has won so far. */
 enum verdict contest_judge(struct learner *learner);
 
-/* The first epoch of each side has been played, and the challenger's was so much dearer that the others are spared: it has lost. */
+/* The first epoch of each side has been played, and the challenger's was so much dearer that the others are spared: it has
+ * lost. */
 bool contest_is_lost(struct learner *learner);
 
 /* What the challenger gains against the champion, by all their matches; believed the less, the more of it may be noise. */

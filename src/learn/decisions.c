@@ -7,7 +7,8 @@
 
 enum { WORDS = sizeof(struct decision) / sizeof(uint64_t) };
 
-/* The n-th decision, from 0, lies in slot n % DECISIONS_KEPT, whose sequence is 2n + 1 while it is written and 2n + 2 afterwards. */
+/* The n-th decision, from 0, lies in slot n % DECISIONS_KEPT, whose sequence is 2n + 1 while it is written and 2n + 2
+ * afterwards. */
 struct slot {
     uint64_t sequence;
     uint64_t words[WORDS];

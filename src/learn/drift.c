@@ -2,8 +2,8 @@
 
 enum { OTHERS_MOST = 2 };
 
-/* A deviation within this, or within the noise, is none; one epoch counts for at most so much; and so much is a change. At least three
- * epochs agree then. */
+/* A deviation within this, or within the noise, is none; one epoch counts for at most so much; and so much is a change. At
+ * least three epochs agree then. */
 #define SLACK_LEAST 0.08
 #define EPOCH_MOST 0.15
 #define ALARM 0.4

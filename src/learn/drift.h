@@ -1,6 +1,7 @@
 /*
- * Is the program still the one that was learned from? The first epochs are the reference, by their median; later ones are compared with it, by a
- * cumulative sum of what they cost more, or less (E. S. Page, Biometrika 41, 1954), and by what they ask for.
+ * Is the program still the one that was learned from? The first epochs are the reference, by their median; later ones are
+ * compared with it, by a cumulative sum of what they cost more, or less (E. S. Page, Biometrika 41, 1954), and by what they ask
+ * for.
  */
 #ifndef HAK_LEARN_DRIFT_H
 #define HAK_LEARN_DRIFT_H

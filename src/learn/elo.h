@@ -27,7 +27,8 @@ struct elo elo_of_child(const struct elo *parent);
 /* The chance that a player with this rating beats the opponent, from 0 to 1. */
 double elo_expected(double rating, const struct elo *opponent);
 
-/* After a match: 0 lost, 1/2 drawn, 1 won, or anything between by how clear it was. Both are updated from what they were before. */
+/* After a match: 0 lost, 1/2 drawn, 1 won, or anything between by how clear it was. Both are updated from what they were
+ * before. */
 void elo_match(struct elo *a, struct elo *b, double score_of_a);
 
 /* The program has changed: what was learned counts less. */

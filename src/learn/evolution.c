@@ -175,8 +175,8 @@ static double more(double a, double b)
     return a > b ? a : b;
 }
 
-unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen, unsigned parts,
-                             uint64_t delay_ms)
+unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen,
+                             unsigned parts, uint64_t delay_ms)
 {
     struct view_of_cost v = {.arm = arm, .seen = seen, .delay_ms = delay_ms, .all = (double)epoch_ns(seen), .to = to};
     double faults_ns = (double)seen->ns[COST_FAULTS];

@@ -31,10 +31,10 @@ bool tried_has(const struct tried *tried, const struct prospect *what);
 /* The value after a step up or down; the same if there is none. */
 uint64_t evolution_step(enum knob knob, uint64_t value, bool up);
 
-/* All changes of `arm` that promise anything, where the cost is as in `seen`, and that show within `delay_ms`. `parts`: enum learn_part.
- * Returns how many. */
-unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen, unsigned parts,
-                             uint64_t delay_ms);
+/* All changes of `arm` that promise anything, where the cost is as in `seen`, and that show within `delay_ms`. `parts`: enum
+ * learn_part. Returns how many. */
+unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen,
+                             unsigned parts, uint64_t delay_ms);
 
 /* One of them that was not tried, by chance, in proportion to what it is worth. NULL: there is none. */
 const struct prospect *evolution_choose(const struct prospect *prospects, unsigned count, const struct tried *tried,

@@ -132,7 +132,8 @@ static int64_t gain_of(uint64_t saves, uint64_t costs)
     return fit->held == 0 ? 0 : (int64_t)(((double)saves - (double)costs) / (double)fit->held * 1e6);
 }
 
-static void note(uint64_t now_ms, enum decision_kind kind, const struct fit_offer *offer, unsigned id, size_t other, bool applied)
+static void note(uint64_t now_ms, enum decision_kind kind, const struct fit_offer *offer, unsigned id, size_t other,
+                 bool applied)
 {
     bool opened = kind == DECIDED_CLASS_OPENED;
     decision_note(&(struct decision){
@@ -170,8 +171,8 @@ static void reconsider(uint64_t now_ms, unsigned id, const struct fit_range *ran
     close_class(now_ms, id, &offer, next);
 }
 
-/* All ids are taken: the class that saves least goes, if this one saves twice as much. One at a time, and until its last slab is gone
- * the offer waits. */
+/* All ids are taken: the class that saves least goes, if this one saves twice as much. One at a time, and until its last slab
+ * is gone the offer waits. */
 static void make_room(uint64_t now_ms, const struct fit_offer *offer)
 {
     unsigned least = SIZE_CLASSES;

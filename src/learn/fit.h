@@ -3,7 +3,8 @@
  * (docs/decisions/0029-classes-that-fit.md). What is known comes from refills (fit_sizes.h) and from the heaps' counts; what
  * follows from it is chosen in fit_choice.h; heap/classes.h does it.
  *
- * Not in the hardened library. Any thread, behind the door, no lock held. Of threads that come at once one does it, and the others go on.
+ * Not in the hardened library. Any thread, behind the door, no lock held. Of threads that come at once one does it, and the
+ * others go on.
  */
 #ifndef HAK_LEARN_FIT_H
 #define HAK_LEARN_FIT_H
@@ -18,12 +19,12 @@ void fit_follow_policy(void);
 /* Opens and closes what is worth it by now; in observe mode, notes what it would open. Decisions say `now_ms`. */
 void fit_epoch(uint64_t now_ms);
 
-/* At each heartbeat: calls fit_epoch, if it is time. At the first heartbeats of the process it is: what a program allocates at its
- * start it often keeps. */
+/* At each heartbeat: calls fit_epoch, if it is time. At the first heartbeats of the process it is: what a program allocates at
+ * its start it often keeps. */
 void fit_at_heartbeat(uint64_t now_ms);
 
-/* Opens the class that an earlier run has found worth it. False: there can be none of this size, somebody else is here just now, or
- * the allocator has not started (door_open). */
+/* Opens the class that an earlier run has found worth it. False: there can be none of this size, somebody else is here just
+ * now, or the allocator has not started (door_open). */
 bool fit_preset(size_t size);
 
 /* Calls `tell` with the size of each open class, and the refills behind it. */

@@ -31,8 +31,8 @@ struct fit_offer {
 /* Cuts off the lower part of a range, up to `size`, as if that had a class: the range is what is left. */
 struct fit_range fit_cut(struct fit_range *range, size_t size);
 
-/* Bytes that a range loses to sizes that are smaller than its blocks; 0 where a class is not to be opened: where next to nothing is
- * known, or lost of the `held` bytes of all slabs. */
+/* Bytes that a range loses to sizes that are smaller than its blocks; 0 where a class is not to be opened: where next to nothing
+ * is known, or lost of the `held` bytes of all slabs. */
 uint64_t fit_waste(const struct fit_range *range, uint64_t held);
 
 /* The ranges that lose most, the worst first. */

@@ -209,7 +209,8 @@ static void stop_trial(void)
     self.in_force = *best;
 }
 
-/* The thread that was at work may be gone, and has left all half done: then it begins with what is in force, whatever that is. */
+/* The thread that was at work may be gone, and has left all half done: then it begins with what is in force, whatever that is.
+ * */
 void learn_forked(void)
 {
     if (load_relaxed(&busy) == 0 && self.runs)

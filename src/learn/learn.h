@@ -1,7 +1,7 @@
 /*
- * Learning in this process: the one learner, driven by heartbeats. Each thread's heartbeat comes here, inside its door; of several at
- * once one is served, and the others go on. An epoch is at least 20 ms, and 32 MiB requested; at its end the learner (learner.h) is
- * told of it, and what it wants in force is set, knob by knob.
+ * Learning in this process: the one learner, driven by heartbeats. Each thread's heartbeat comes here, inside its door; of
+ * several at once one is served, and the others go on. An epoch is at least 20 ms, and 32 MiB requested; at its end the learner
+ * (learner.h) is told of it, and what it wants in force is set, knob by knob.
  */
 #ifndef HAK_LEARN_LEARN_H
 #define HAK_LEARN_LEARN_H
@@ -25,7 +25,7 @@ void learn_show_best(void);
 
 /* All words, and all set. */
 struct learn_summary {
-    uint64_t runs;           /* 0: nothing is learned; 1: it is; 2: it observes. What follows is of the last time that something was */
+    uint64_t runs;           /* 0: nothing is learned; what follows is of when something was. 1: it learns. 2: it observes */
     uint64_t state;          /* enum learner_state (learner.h) */
     uint64_t epochs;
     uint64_t learn_ms;       /* of the process */

@@ -2,10 +2,10 @@
 
 #include "config/policy.h"
 #include "learn/contest.h"
-#include "learn/decisions.h"
+#include "learn/notes.h"
 
-/* Epochs of the champion before its cost is known well enough to choose a challenger by; the first of them, in which a program starts, or
- * goes over to something else, do not count. */
+/* Epochs of the champion before its cost is known well enough to choose a challenger by; the first of them, in which a program
+ * starts, or goes over to something else, do not count. */
 enum { WATCH_EPOCHS = 3, START_EPOCHS = 1 };
 
 /* A match is four epochs of two delays, with up to one before each (learn.c). */
@@ -20,14 +20,15 @@ enum { CANARY_FIRST = 16, CANARY_MOST = 512 };
 /* And a quarter as many times as long as a match: some take long. */
 enum { EPOCHS_PER_MATCH = 4 };
 
-/* Epochs that led to nothing, because the program changed, since the last match that was played to its end; then it is left alone. */
+/* Epochs that led to nothing, because the program changed, since the last match that was played to its end; then it is left
+ * alone. */
 enum { RESTLESS_MOST = 24 };
 
 /* Epochs of the first rest, and how often it may double. */
 enum { REST_FIRST = 64, REST_DOUBLED_MOST = 14 };
 
-/* A program that changes again within so many epochs does by turns what one epoch should see all of: epochs become twice as long, up to
- * 2^STRETCH_MOST times. */
+/* A program that changes again within so many epochs does by turns what one epoch should see all of: epochs become twice as
+ * long, up to 2^STRETCH_MOST times. */
 enum { SAME_LEAST = 64, STRETCH_MOST = 5 };
 
 /* One that has been the same for so many may do with shorter ones. */
@@ -40,45 +41,17 @@ enum { SAME_LONG = 1024 };
 #define ESTIMATE_LEAST 0.01
 enum { OBSERVE_EPOCHS = 16 };
 
-static int64_t in_millionths(double share)
-{
-    return (int64_t)(share * 1e6);
-}
-
-static void note(const struct learner *learner, struct decision decision)
-{
-    decision.ms = learner->now_ms;
-    decision.applied = !learner->observes;
-    decision_note(&decision);
-}
-
 static void go_to(struct learner *learner, enum learner_state state)
 {
-    if (state == learner->state)
-        return;
-    note(learner, (struct decision){.kind = DECIDED_STATE, .what = state, .before = learner->state, .after = state,
-                                    .evidence = learner->epochs, .gain = in_millionths(match_share(learner->ledger.gain))});
+    if (state != learner->state)
+        note_state(learner, state);
     learner->state = state;
-}
-
-struct crowning {
-    const struct learner *learner;
-    uint64_t evidence;
-    int64_t gain;
-};
-
-static void note_value(enum knob knob, unsigned index, uint64_t before, uint64_t after, void *data)
-{
-    const struct crowning *crowning = data;
-    note(crowning->learner, (struct decision){.kind = DECIDED_KNOB, .what = knob, .index = index, .before = before, .after = after,
-                                              .evidence = crowning->evidence, .gain = crowning->gain});
 }
 
 /* `gain`: of the new champion against the old one (match.h). */
 static void crown(struct learner *learner, unsigned arm, uint64_t evidence, double gain)
 {
-    struct crowning crowning = {learner, evidence, in_millionths(match_share(gain))};
-    arm_each_difference(&learner->arms[learner->champion], &learner->arms[arm], note_value, &crowning);
+    note_change(learner, learner->champion, arm, evidence, gain);
     learner->champion = arm;
     learner->challenger = arm;
 }
@@ -133,7 +106,7 @@ static void kill(struct learner *learner)
     uint32_t doubled = learner->kills < REST_DOUBLED_MOST ? learner->kills : REST_DOUBLED_MOST;
     learner->rest = (uint32_t)REST_FIRST << doubled;
     learner->kills++;
-    note(learner, (struct decision){.kind = DECIDED_KILLED, .what = learner->state, .after = learner->rest, .evidence = learner->epochs});
+    note_kill(learner);
     crown(learner, MODES_ARM, learner->epochs, 0);
     ledger_clear(&learner->ledger);
     learner->restless = 0;
@@ -269,8 +242,8 @@ static void step_learning(struct learner *learner, const struct epoch *epoch)
         drop_challenger(learner);
 }
 
-/* In turn the mode's values, if they are not the champion's anyway, and something new: what was tried in vain once may be worth it
- * now. */
+/* In turn the mode's values, if they are not the champion's anyway, and something new: what was tried in vain once may be worth
+ * it now. */
 static bool begin_canary(struct learner *learner)
 {
     learner->canaries++;
@@ -359,11 +332,8 @@ static void observe(struct learner *learner, const struct epoch *epoch)
     const struct prospect *chosen = evolution_choose(prospects, count, &learner->tried, &learner->random);
     if (chosen == NULL || chosen->worth < ESTIMATE_LEAST)
         return;
-    uint64_t value = arm_value(champion, chosen->knob, chosen->index);
     tried_note(&learner->tried, chosen);
-    note(learner, (struct decision){.kind = DECIDED_KNOB, .what = chosen->knob, .index = chosen->index, .before = value,
-                                    .after = evolution_step(chosen->knob, value, chosen->up), .evidence = learner->watched,
-                                    .gain = in_millionths(chosen->worth)});
+    note_estimate(learner, chosen);
 }
 
 static enum ledger_force force(const struct learner *learner)
@@ -433,5 +403,5 @@ uint64_t learner_patience_ms(const struct learner *learner)
 
 int64_t learner_saved_ppm(const struct learner *learner)
 {
-    return learner->ledger.worked > 0 ? in_millionths(learner->ledger.saved / learner->ledger.worked) : 0;
+    return learner->ledger.worked > 0 ? (int64_t)(learner->ledger.saved / learner->ledger.worked * 1e6) : 0;
 }

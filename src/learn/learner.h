@@ -11,8 +11,8 @@
  *     rest      │ ▼
  *             RESTS     twice as long each time; the mode's own values meanwhile. From each state.
  *
- * LEARNS   The champion plays matches (match.h) against challengers: the mode's values first, if the program has changed, then arms that
- *          were good before, by rating, then children of the champion (evolution.h).
+ * LEARNS   The champion plays matches (match.h) against challengers: the mode's values first, if the program has
+ *          changed, then arms that were good before, by rating, then children of the champion (evolution.h).
  * FROZEN   The champion is in force; whether the program is still the same is watched.
  * CANARY   One match: the mode's own values (is the champion still worth it?) and something new, in turn.
  *
@@ -91,12 +91,12 @@ const struct arm *learner_arm(const struct learner *learner);
 /* For how long a change between the policies of the match does not show (arms.h). */
 uint64_t learner_delay_ms(const struct learner *learner);
 
-/* The longest such time that is tried now: a match lasts about twelve of it, and should not last longer than the program has been the
- * same. */
+/* The longest such time that is tried now: a match lasts about twelve of it, and should not last longer than the program has
+ * been the same. */
 uint64_t learner_patience_ms(const struct learner *learner);
 
-/* By how much the program costs less than with the mode's values, in millionths of that cost: since the start, all that was tried
- * included. */
+/* By how much the program costs less than with the mode's values, in millionths of that cost: since the start, all that was
+ * tried included. */
 int64_t learner_saved_ppm(const struct learner *learner);
 
 #endif

@@ -74,8 +74,8 @@ void ledger_crown(struct ledger *ledger, double gain)
     ledger->unsettled = ledger->claimed = ledger->champion_cost = 0;
 }
 
-/* What was claimed too much is taken back; what was claimed too little was not known, and stays unclaimed. A champion that still gains
- * something has not lost anything: the balance is at its height then, whatever was claimed. */
+/* What was claimed too much is taken back; what was claimed too little was not known, and stays unclaimed. A champion that
+ * still gains something has not lost anything: the balance is at its height then, whatever was claimed. */
 void ledger_settle(struct ledger *ledger, double gain)
 {
     ledger->gain = least(gain, GAIN_MOST);

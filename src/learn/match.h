@@ -3,8 +3,8 @@
  *
  * Each inner epoch is compared with the mean of its two neighbours, which are the other policy's:
  *     e1 = B1 - (A1 + A2) / 2        e2 = (B1 + B2) / 2 - A2
- * Their mean is the result. A cost that rises or falls steadily over the match, as that of a program that grows, drops out of it. Half
- * of what sets them apart is noise: it tells how far to believe the result, and has the variance of a single epoch.
+ * Their mean is the result. A cost that rises or falls steadily over the match, as that of a program that grows, drops out of
+ * it. Half of what sets them apart is noise: it tells how far to believe the result, and has the variance of a single epoch.
  */
 #ifndef HAK_LEARN_MATCH_H
 #define HAK_LEARN_MATCH_H

@@ -1,7 +1,7 @@
 /*
- * What things cost, in nanoseconds, on the machine that this was measured on (AMD EPYC, Zen 3, in a virtual machine). Policies are
- * compared with each other, so only the ratios matter, and those are alike on machines of this kind. What a MiB held for a second
- * costs is not here: the mode says (policy.memory_price).
+ * What things cost, in nanoseconds, on the machine that this was measured on (AMD EPYC, Zen 3, in a virtual machine). Policies
+ * are compared with each other, so only the ratios matter, and those are alike on machines of this kind. What a MiB held for a
+ * second costs is not here: the mode says (policy.memory_price).
  *
  * Kernel: measured on 2026-11-21: first touch of a page 2.5 us, unmapping it 0.4, mmap with munmap 6.
  * Door: instructions counted by callgrind (docs/decisions/0028), at three a nanosecond.

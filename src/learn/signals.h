@@ -2,8 +2,8 @@
  * What the learner sees of the allocator: the counts that statistics show, taken as differences over an epoch, at prices
  * (prices.h).
  *
- * Each heap is read by its own thread, at its heartbeats, when its counts are in the processor's cache; nobody walks over all heaps.
- * What a heap did counts from its first heartbeat under a policy: what it did before, under another one, stays out.
+ * Each heap is read by its own thread, at its heartbeats, when its counts are in the processor's cache; nobody walks over all
+ * heaps. What a heap did counts from its first heartbeat under a policy: what it did before, under another one, stays out.
  *
  * The caller keeps others out meanwhile.
  */

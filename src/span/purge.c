@@ -99,7 +99,7 @@ static size_t purge_before(uint64_t before_ms)
         PROBE1(hakmem, purge, (size_t)count_ones128(done) << UNIT_SHIFT);
         bytes += (size_t)count_ones128(done) << UNIT_SHIFT;
     }
-    span_totals.purged_bytes += bytes;
+    owner_add(&span_totals.purged_bytes, bytes);
     return bytes;
 }
 

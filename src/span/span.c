@@ -26,7 +26,8 @@ static bool charge(const struct superslab *s, size_t bytes, bool new)
     if (!limit_allows(limit_charged() + bytes))
         return false;
     limit_charge(bytes);
-    span_totals.served[new ? SPAN_NEW : bytes == 0 ? SPAN_WARM : s->used != 0 ? SPAN_PARTLY : SPAN_EMPTY]++;
+    enum span_stage stage = new ? SPAN_NEW : bytes == 0 ? SPAN_WARM : s->used != 0 ? SPAN_PARTLY : SPAN_EMPTY;
+    owner_add(&span_totals.served[stage], 1u);
     return true;
 }
 

@@ -108,7 +108,8 @@ static void nothing(void)
 const struct protocol_scenario scenarios[] = {
     {"class becomes smaller", 0, 2, {start_and_open, start}, {take_larger, become_smaller}, {0}},
     {"class becomes smaller while its last slab goes", 0, 2, {start_and_open, have_had_one}, {become_smaller, leave}, {0}},
-    {"class closed while adopted", 0, 3, {start_and_open, start, have_one_and_end}, {take_larger, close_and_reclaim, nothing}, {0}},
+    {"class closed while adopted", 0, 3, {start_and_open, start, have_one_and_end},
+     {take_larger, close_and_reclaim, nothing}, {0}},
     {"class becomes larger while it borrows", 0, 2, {start_and_borrow, start}, {take_twice, become_larger}, {0}},
     {0},
 };

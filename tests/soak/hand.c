@@ -15,7 +15,7 @@ bool hand_make(struct hand *hand, enum block_source source, size_t size, size_t 
     if (hand->ledger.count == LEDGER_MOST || !block_make(&block, source, size, alignment, &hand->random)) {
         return false;
     }
-    ledger_add(&hand->ledger, &block);
+    ledger_put(&hand->ledger, &block);
     hand->made++;
     return true;
 }

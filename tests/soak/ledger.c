@@ -24,7 +24,7 @@ void ledger_drop(struct ledger *ledger)
     CHECK(madvise(ledger->blocks, LEDGER_MOST * sizeof(struct block), MADV_DONTNEED) == 0);
 }
 
-void ledger_add(struct ledger *ledger, const struct block *block)
+void ledger_put(struct ledger *ledger, const struct block *block)
 {
     CHECK(ledger->count < LEDGER_MOST);
     ledger->blocks[ledger->count++] = *block;
@@ -63,7 +63,7 @@ bool pool_give(const struct block *block)
     pthread_mutex_lock(&pool_lock);
     const bool room = pool.count < POOL_MOST;
     if (room) {
-        ledger_add(&pool, block);
+        ledger_put(&pool, block);
     }
     pthread_mutex_unlock(&pool_lock);
     return room;

@@ -18,7 +18,7 @@ void ledger_init(struct ledger *ledger);
 void ledger_drop(struct ledger *ledger);
 
 /* There must be room. */
-void ledger_add(struct ledger *ledger, const struct block *block);
+void ledger_put(struct ledger *ledger, const struct block *block);
 
 /* Takes one out; the last takes its place. */
 struct block ledger_take(struct ledger *ledger, size_t index);

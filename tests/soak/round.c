@@ -188,7 +188,7 @@ static void empty_pool(uint64_t random, size_t count)
     struct block block;
     while (pool_take(&block, &random)) {
         if (kept.count < count && block.size <= KEPT_SIZE_MOST) {
-            ledger_add(&kept, &block);
+            ledger_put(&kept, &block);
         } else {
             block_free(&block);
         }

@@ -313,7 +313,8 @@ static void magazines_follow_the_size(void)
     CHECK(bytes == heap->capacity_bytes);
 }
 
-/* A thread that has read the table before an id became a smaller class: the table shows the old entry until the block is there. */
+/* A thread that has read the table before an id became a smaller class: the table shows the old entry until the block is
+ * there. */
 static unsigned stale_id;
 static size_t stale_size;
 static int refills;

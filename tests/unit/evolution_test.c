@@ -136,7 +136,8 @@ static void what_is_pinned_is_left_alone(void)
 static void chance_is_in_proportion(void)
 {
     enum { ROUNDS = 30000 };
-    const struct prospect three[] = {{KNOB_PURGE_MS, 0, true, 0.1}, {KNOB_BIGCACHE_BYTES, 0, true, 0.3}, {KNOB_PURGE_MS, 0, false, 0.2}};
+    const struct prospect three[] = {
+        {KNOB_PURGE_MS, 0, true, 0.1}, {KNOB_BIGCACHE_BYTES, 0, true, 0.3}, {KNOB_PURGE_MS, 0, false, 0.2}};
     struct tried tried = {.count = 0};
     uint64_t random = 99;
     int chosen[3] = {0};

@@ -172,7 +172,8 @@ static void no_size_is_better(void)
             below += seen[step];
             struct size_class own = size_class_geometry(step * 16);
             double less = (double)(wide.units * UNIT_SIZE / wide.blocks) - (double)(own.units * UNIT_SIZE / own.blocks);
-            double saves = sum == 0 ? 0 : (double)any.out * (double)below / (double)sum * less - (double)(any.heaps * own.units * UNIT_SIZE);
+            double blocks = sum == 0 ? 0 : (double)any.out * (double)below / (double)sum;
+            double saves = blocks * less - (double)(any.heaps * own.units * UNIT_SIZE);
             CHECK(saves <= (double)(best.saves - best.costs) + 2000);
         }
     }

@@ -1,6 +1,6 @@
 /*
- * learn/learner.h on simulated programs (program.h): how soon it comes near the best fixed policy, what that costs on the way, and what
- * a program can do to it that is made to hurt it.
+ * learn/learner.h on simulated programs (program.h): how soon it comes near the best fixed policy, what that costs on the way,
+ * and what a program can do to it that is made to hurt it.
  */
 #include "unit.h"
 
@@ -19,7 +19,8 @@ static const struct phase hoard = {.large = 0.01, .working_set = 400, .interval_
 static const struct phase valleys = {.valley = 200, .valley_ms = 3000, .base = 2000};
 
 /* One that they fit. */
-static const struct phase modest = {.large = 0.05, .working_set = 8, .interval_ms = 5, .refills = {2, 2}, .threads = 2, .base = 20000};
+static const struct phase modest = {.large = 0.05, .working_set = 8, .interval_ms = 5, .refills = {2, 2}, .threads = 2,
+                                    .base = 20000};
 
 struct regret {
     double of_mode;  /* what the mode's values cost more than the best fixed policy, as a share */
@@ -49,8 +50,8 @@ static struct regret regret_of(const char *name, const struct phase *phase, uint
         regret.worst = this > regret.worst ? this : regret.worst;
         regret.at_end += end / SEEDS;
     }
-    printf("%-14s %6lu ms: mode %+7.1f %%, learner %+6.1f %% (worst %+6.1f %%), at the end %+5.1f %%\n", name, (unsigned long)ms,
-           regret.of_mode * 100, regret.mean * 100, regret.worst * 100, regret.at_end * 100);
+    printf("%-14s %6lu ms: mode %+7.1f %%, learner %+6.1f %% (worst %+6.1f %%), at the end %+5.1f %%\n", name,
+           (unsigned long)ms, regret.of_mode * 100, regret.mean * 100, regret.worst * 100, regret.at_end * 100);
     (void)fflush(stdout);
     return regret;
 }
@@ -105,10 +106,42 @@ static void comes_back_after_a_phase_change(void)
             mode += (run.mode_cost / run.best_cost - 1) / SEEDS / 6;
         }
     }
-    printf("two phases: 2 s after a change %+.1f %% at first, %+.1f %% when both are known; mode %+.1f %%\n", first * 100, again * 100,
-           mode * 100);
+    printf("two phases: 2 s after a change %+.1f %% at first, %+.1f %% when both are known; mode %+.1f %%\n", first * 100,
+           again * 100, mode * 100);
     (void)fflush(stdout);
     CHECK(first < 1 && again < 0.1);
+}
+
+/* Two things by turns, each for longer than the shortest epoch: an epoch must see both. */
+static void epochs_become_as_long_as_what_comes_by_turns(void)
+{
+    enum { PIECE_MS = 10, TURN_MS = 70, PIECES = 6000 };
+    static const struct phase small = {.base = 2000, .refills = {4, 4}, .threads = 2};
+    double cost = 0;
+    double mode_cost = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        static const struct arm mode;
+        struct run run;
+        struct epoch epoch = {.ms = 0};
+        run_begin(&run, seed, NOISE);
+        for (int piece = 0; piece < PIECES; piece++) {
+            const struct phase *phase = piece * PIECE_MS / TURN_MS % 2 == 0 ? &many_large : &small;
+            const struct arm *arm = learner_arm(&run.learner);
+            struct epoch more = program_epoch(phase, arm, PIECE_MS, NOISE, &run.random);
+            more.end_ms = (uint64_t)(piece + 1) * PIECE_MS;
+            epoch_add(&epoch, &more);
+            cost += program_cost(phase, arm);
+            mode_cost += program_cost(phase, &mode);
+            if (epoch.ms < (uint64_t)20 << run.learner.stretch || epoch.ms < 2 * learner_delay_ms(&run.learner))
+                continue;
+            learner_step(&run.learner, &epoch);
+            epoch = (struct epoch){.ms = 0};
+        }
+        CHECK(run.learner.stretch >= 2);
+    }
+    printf("by turns: %+.1f %% of what the mode's values cost\n", (cost / mode_cost - 1) * 100);
+    (void)fflush(stdout);
+    CHECK(cost < mode_cost / 2);
 }
 
 /* What a run has lost against the mode's values so far, and what the process has worked. */
@@ -219,6 +252,7 @@ int main(void)
         UNIT_TEST(learns_when_to_purge),
         UNIT_TEST(leaves_a_modest_program_alone),
         UNIT_TEST(comes_back_after_a_phase_change),
+        UNIT_TEST(epochs_become_as_long_as_what_comes_by_turns),
         UNIT_TEST(the_worst_program_is_bounded),
         UNIT_TEST(luring_is_bounded),
         UNIT_TEST(noise_teaches_nothing),

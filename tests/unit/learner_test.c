@@ -8,7 +8,8 @@
 
 enum { CLASS = 30, EPOCH_MS = 20, LIMIT = 5000 };
 
-/* A program: what an epoch costs with the mode's values, for each doubling of the magazines of CLASS, and for any other change. */
+/* A program: what an epoch costs with the mode's values, for each doubling of the magazines of CLASS, and for any other change.
+ * */
 struct costs {
     uint64_t mode;
     double doubling;

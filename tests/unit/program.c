@@ -18,7 +18,8 @@ static double least(double a, double b)
 /* Without noise. */
 static struct epoch exact_epoch(const struct phase *phase, const struct arm *arm, double ms)
 {
-    struct epoch epoch = {.requested = (uint64_t)(ms * MEBIBYTES_PER_MS) * MIB, .ms = (uint64_t)ms, .work_ns = (uint64_t)(ms * 1e6)};
+    struct epoch epoch = {.requested = (uint64_t)(ms * MEBIBYTES_PER_MS) * MIB, .ms = (uint64_t)ms,
+                          .work_ns = (uint64_t)(ms * 1e6)};
     double mebibytes = ms * MEBIBYTES_PER_MS;
     double ns[COST_PARTS] = {0};
     double held[COST_PARTS] = {0}; /* MiB */

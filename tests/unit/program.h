@@ -1,6 +1,6 @@
 /*
- * Simulated programs for the tests of the learner: what an epoch of a phase costs as a function of the policy, with seeded noise. The
- * best fixed policy of a phase is found by trying everything, without noise.
+ * Simulated programs for the tests of the learner: what an epoch of a phase costs as a function of the policy, with seeded
+ * noise. The best fixed policy of a phase is found by trying everything, without noise.
  */
 #ifndef HAK_TEST_PROGRAM_H
 #define HAK_TEST_PROGRAM_H

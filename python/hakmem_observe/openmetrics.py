@@ -64,6 +64,8 @@ def _add_rows(families: _Families, prefix: str, rows: list[dict[str, Any]], keys
 def render(snapshot: Snapshot) -> str:
     families = _Families(snapshot)
     families.add("library", 1, "info", "which library it is", version=snapshot.library, pid=snapshot.pid)
+    if snapshot.mode:
+        families.add("mode", 1, "info", "which values the allocator's policy has", mode=snapshot.mode)
     families.add("uptime_seconds", snapshot.uptime_ms / 1000, "gauge", "age of the process")
     families.add("snapshot_unix_seconds", snapshot.unix_ms / 1000, "gauge", "when these statistics were taken")
     for name in PARTS:
@@ -84,4 +86,8 @@ def render(snapshot: Snapshot) -> str:
     for name, value in snapshot.profile.items():
         kind = "counter" if name in ("samples", "dropped") else "gauge"
         families.add(f"profile_{name}", value, kind, name)
+    learner = snapshot.more.get("learner")
+    for name, value in learner.items() if isinstance(learner, dict) else ():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            families.add(f"learner_{name}", value, "gauge", name)
     return families.text()

@@ -258,18 +258,18 @@ static void *large(struct heap *heap, size_t size, size_t align, uint32_t site, 
 
 /* Is it to be found out which site a request is of? If the program has named it; else of some requests, or, where a site's blocks
  * are kept in a way of their own, of all. */
-ALWAYS_INLINE bool asks_site(const struct heap *heap, uintptr_t word)
+ALWAYS_INLINE bool asks_site(const struct heap *heap, uintptr_t word, size_t size)
 {
     if (heap == NULL)
         return false;
     if (UNLIKELY(word != 0 || load_relaxed(&large_sites_special) != 0))
         return true;
-    return UNLIKELY(load_relaxed(&policy.learn) != LEARN_OFF) && site_is_turn(heap->counts->of[COUNT_LARGE]);
+    return UNLIKELY(load_relaxed(&policy.learn) != LEARN_OFF) && site_is_turn(heap->counts->of[COUNT_LARGE], size);
 }
 
 static COLD uint32_t ask_site(const struct heap *heap, uintptr_t word, size_t size, struct os_frame from, uintptr_t caller)
 {
-    struct site_request request = {word, size, site_is_turn(heap->counts->of[COUNT_LARGE]), caller, &from};
+    struct site_request request = {word, size, site_is_turn(heap->counts->of[COUNT_LARGE], size), caller, &from};
     return heap_events.site != NULL ? heap_events.site(&request) : SITE_NONE;
 }
 
@@ -286,7 +286,7 @@ static ENTRANCE NOINLINE void *malloc_large(size_t size, size_t align, bool *zer
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
         if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
             uint32_t site = SITE_NONE;
-            if (UNLIKELY(asks_site(heap, word)))
+            if (UNLIKELY(asks_site(heap, word, size)))
                 site = ask_site(heap, word, size, os_frame_here(), caller);
             block = large(heap, size, align, site, zero);
         }

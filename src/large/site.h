@@ -48,10 +48,14 @@ extern HIDDEN struct large_site *large_sites;
 /* How many are kept in another way than others. */
 extern HIDDEN uint32_t large_sites_special;
 
-/* Is it the n-th request whose site is looked at? One in 16 is, at distances that no regular program has for long. */
-ALWAYS_INLINE bool site_is_turn(uint64_t n)
+/* To touch such a block costs more than any look. */
+#define SITE_LOOKED_LEAST (4 * MIB)
+
+/* Is it the n-th request whose site is looked at? One in 16 is, at distances that no regular program has for long; and all large
+ * ones, of which there are few, and whose memory it is that lies idle. */
+ALWAYS_INLINE bool site_is_turn(uint64_t n, size_t size)
 {
-    return (uint32_t)n * 0x9e3779b1u >> 28 == 0;
+    return (uint32_t)n * 0x9e3779b1u >> 28 == 0 || size >= SITE_LOOKED_LEAST;
 }
 
 /* Does the learner look at sites? */

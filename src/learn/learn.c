@@ -160,7 +160,7 @@ static void end_epoch(uint64_t now_ms)
     struct epoch epoch;
     signals_end(&self.signals, now_ms, self.start_ms, &epoch);
     learner_step(&self.learner, &epoch);
-    sites_epoch(epoch.end_ms);
+    sites_epoch(epoch.end_ms, epoch_ns(&epoch));
     put_in_force(learner_arm(&self.learner), now_ms);
     show_now();
 }

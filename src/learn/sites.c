@@ -149,10 +149,15 @@ static void set_patience(struct large_site *site, unsigned patience)
     add_relaxed(&large_sites_special, (uint32_t)((patience != 0) - (before != 0)));
 }
 
-/* Of what the trials' pages have cost, in millionths. */
-static int64_t gain_of(int64_t saves, uint32_t count)
+/* What the epochs have cost so far. Of who ends them. */
+static uint64_t cost_ns;
+
+/* Of the whole cost, in millionths, if all of the site's requests are as the trials: which save so much for each MiB, in sum. */
+static int64_t gain_of(const struct large_site *site, int64_t saves, uint32_t count)
 {
-    return saves * 1000000 / ((int64_t)count * TRIAL_FAULTS_NS);
+    double each = (double)saves / (double)count;
+    double megabytes = (double)load_relaxed(&site->bytes) / (double)MIB;
+    return (int64_t)(each * megabytes * 1e6 / (double)max_size(cost_ns, 1));
 }
 
 static uint64_t kept_ms(unsigned patience, uint64_t age_ms)
@@ -178,7 +183,7 @@ static void decide(uint32_t number, struct large_site *site, uint64_t ms)
             .before = kept_ms(before, age_ms),
             .after = kept_ms(after, age_ms),
             .evidence = count,
-            .gain = gain_of(saves, count),
+            .gain = gain_of(site, saves, count),
             .subject = load_relaxed(&site->word),
             .applied = applied,
         });
@@ -190,8 +195,9 @@ static void decide(uint32_t number, struct large_site *site, uint64_t ms)
         fade(site, &trials);
 }
 
-void sites_epoch(uint64_t ms)
+void sites_epoch(uint64_t ms, uint64_t ns)
 {
+    cost_ns += ns;
     struct large_site *sites = load_acquire(&large_sites);
     if (sites == NULL || !large_site_is_learned())
         return;

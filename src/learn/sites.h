@@ -25,9 +25,9 @@ uint32_t sites_number(uintptr_t word);
  * look or its shape is known. */
 uint32_t sites_of_request(const struct site_request *request);
 
-/* At the end of an epoch: decides anew, for each site, how long its blocks are kept, and notes the decisions; `ms` since the
- * learner's start. If the learner only observes, no more than that. One thread at a time. */
-void sites_epoch(uint64_t ms);
+/* At the end of an epoch that has cost `ns`: decides anew, for each site, how long its blocks are kept, and notes the decisions;
+ * `ms` since the learner's start. If the learner only observes, no more than that. One thread at a time. */
+void sites_epoch(uint64_t ms, uint64_t ns);
 
 /* Calls each(number, site, data) for the sites that there are. The site may change meanwhile. Any thread. */
 void sites_each(void (*each)(uint32_t number, const struct large_site *site, void *data), void *data);

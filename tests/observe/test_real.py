@@ -17,7 +17,7 @@ import service_sizes as sizes
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from hakmem_cli import build
-from hakmem_observe import reading
+from hakmem_observe import openmetrics, reading
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.snapshot import Snapshot, read_series
 
@@ -122,6 +122,11 @@ class Service(unittest.TestCase):
         self.assertEqual(set(told) - {"learn_ms"}, set(read))
         self.assertEqual((read["learns"], read["state"]), ("on", told["state"]))
         self.assertGreaterEqual(read["epochs"], told["epochs"])
+        families = {
+            family.name: family for family in text_string_to_metric_families(openmetrics.render(process.snapshot()))
+        }
+        self.assertEqual(families["hakmem_mode"].samples[0].labels, {"mode": "learning"})
+        self.assertGreaterEqual(families["hakmem_learner_epochs"].samples[0].value, told["epochs"])
 
     def test_purge(self) -> None:
         self.assertEqual(Process(self.start().pid).request(Request.PURGE), 0)

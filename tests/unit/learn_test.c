@@ -35,6 +35,7 @@ static void start(enum learn learn)
 {
     policy.heartbeat_bytes = BEAT;
     policy.guard_bytes = 0;
+    policy.purger = false; /* ThreadSanitizer allows no threads in a fork's child */
     policy.learn = learn;
     policy.learn_parts = LEARN_ALL;
     fake_clock_set(now_ms);

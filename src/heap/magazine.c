@@ -178,11 +178,12 @@ static bool create(struct heap *heap, unsigned class)
 {
     if (interrupt_holds_magazines(heap))
         return false;
-    if (UNLIKELY(heap->shelf[class].slots == NULL))
+    const struct shelf *shelf = &heap->shelf[class];
+    if (UNLIKELY(shelf->slots == NULL))
         return make(heap, class);
-    if (UNLIKELY(class >= SIZE_CLASSES_FIXED) && heap->shelf[class].size != size_class_bytes(class))
-        return change_size(heap, class);
-    return true;
+    if (LIKELY(class < SIZE_CLASSES_FIXED) || shelf->size == size_class_bytes(class))
+        return true;
+    return change_size(heap, class);
 }
 
 /* A held magazine's capacity follows its use: it doubles when refills and flushes alternate, or refills keep
@@ -207,8 +208,7 @@ static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_ev
 /* Of a class made at run time, whose magazine is empty: what the fixed class has comes before more slabs. */
 static size_t borrow(struct heap *heap, unsigned class, void **top, size_t want)
 {
-    const struct shelf *shelf = &heap->shelf[class];
-    if (HARDENED || (shelf->borrows == 0 && !classes_borrow(heap, class)))
+    if (HARDENED || (heap->shelf[class].borrows == 0 && !classes_borrow(heap, class)))
         return 0;
     size_t got = shelf_take_there(heap, size_class_fixed(size_classes[class].size), top, (unsigned)want);
     if (got == 0)

@@ -36,7 +36,8 @@ struct large *bigcache_get(size_t units, uint32_t site);
  * NULL otherwise. The caller gives its units back. */
 struct large *bigcache_evict(uint64_t before_ms);
 
-/* Takes those out that were kept for as long as policy says for their sizes and sites, and appends them to `old`, by their member `age`. */
+/* Takes those out that were kept for as long as policy says for their sizes and sites, and appends them to `old`, by their
+ * member `age`. */
 void bigcache_evict_old(uint64_t now_ms, struct list *old);
 
 /* Bytes of all kept blocks; a moment old. */

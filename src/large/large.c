@@ -236,9 +236,8 @@ struct large *large_find(const void *p)
 /* A block that is not to be kept. A larger one than policy would ever keep leaves its pages to the system. */
 static COLD void let_go(struct large *block)
 {
-    size_t bytes = block->units << UNIT_SHIFT;
-    if (!HARDENED && !block->moved && bytes > load_relaxed(&policy.kept_most_bytes))
-        block->zero = os_purge(block->base, bytes);
+    if (!HARDENED && !block->moved && block->units << UNIT_SHIFT > load_relaxed(&policy.kept_most_bytes))
+        block->zero = os_purge(block->base, block->units << UNIT_SHIFT);
     release(block);
 }
 

@@ -39,7 +39,7 @@ struct large_site {
     uint32_t lifetimes[SITE_TIMES];
     uint32_t waits[SITE_TIMES];    /* of trials, until they were taken again */
     uint32_t unwanted;             /* trials that were given up before */
-    uint32_t patience;             /* its blocks are kept 2^patience times as long as others of their size; PATIENCE_NONE: not at all */
+    uint32_t patience;             /* its blocks are kept 2^patience times as long as others of their size; PATIENCE_NONE: not */
 } ALIGNED(64);
 
 /* All of them, by number, or NULL: there are none. Set once, with release. */

@@ -98,7 +98,7 @@ static void add_heap(const struct heap *heap)
         fit->now[id].slabs += slabs;
         fit->now[id].heaps++;
         fit->now[id].out += load_relaxed(&heap->shelf[id].blocks_out);
-        fit->held += slabs * load_relaxed(&size_classes[id].units) * UNIT_SIZE;
+        fit->held += (uint64_t)slabs * load_relaxed(&size_classes[id].units) * UNIT_SIZE;
     }
 }
 

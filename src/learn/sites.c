@@ -103,7 +103,7 @@ static uintptr_t word_of_stack(const struct os_frame *from)
 static uint64_t shape_of(const struct site_request *request)
 {
     unsigned power = log2_floor(request->size);
-    uint64_t step = power * 8 + (request->size >> (power - 3) & 7);
+    uint64_t step = (uint64_t)power * 8 + (request->size >> (power - 3) & 7);
     return mix(mix(step, request->caller), (uintptr_t)pthread_self() - request->from->sp) << NUMBER_BITS;
 }
 

@@ -25,7 +25,7 @@ static size_t kernel_page(void)
 static bool look_at(struct look *look, char *at, size_t bytes)
 {
     look->at = at;
-    look->bytes = min_size(bytes, LOOK_PAGES * 4 * KIB);
+    look->bytes = min_size(bytes, 4 * KIB * LOOK_PAGES);
     return !is_error(kernel(SYS_mincore, (long)at, (long)look->bytes, (long)look->in_memory, 0, 0));
 }
 

@@ -388,8 +388,8 @@ static void a_saved_policy_tells_how_sites_are_kept(void)
     char what[200];
     static const char *const wrong[][2] = {
         {"site", "a site is"}, {"site 12 keep 1", "a site is"}, {"site 0x0 keep 1", "a site is"}, {"site 0x12", "comes keep"},
-        {"site 0x12 kept 1", "comes keep"}, {"site 0x12 keep 3", "keep is"}, {"site 0x12 keep 16", "keep"}, {"site 0x12 keep", "keep"},
-        {"site 0x12 keep 1 2", ""},
+        {"site 0x12 kept 1", "comes keep"}, {"site 0x12 keep 3", "keep is"}, {"site 0x12 keep 16", "keep"},
+        {"site 0x12 keep", "keep"}, {"site 0x12 keep 1 2", ""},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         CHECK(read_lines(wrong[i][0], false, what) == POLICY_DAMAGED);

@@ -117,6 +117,7 @@ void large_evict_old(uint64_t now_ms)
         list_remove(&old, &block->age);
         release(block);
     }
+    large_evict_before(0); /* the budget may be smaller than it was */
 }
 
 /* Gives back the oldest kept blocks, of as many units in sum as a request needs that none of them could serve: it takes

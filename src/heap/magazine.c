@@ -186,6 +186,13 @@ static bool create(struct heap *heap, unsigned class)
     return change_size(heap, class);
 }
 
+static bool is_beyond_limit(const struct shelf *shelf, unsigned class)
+{
+    return shelf->capacity > CAPACITY_LEAST
+           && shelf->capacity * size_class_bytes(class) > load_relaxed(&policy.magazine_bytes[class])
+           && shelf->capacity > capacity_most(class);
+}
+
 /* A held magazine's capacity follows its use: it doubles when refills and flushes alternate, or refills keep
  * coming. Where the policy's limit has come down, an empty one follows it. */
 static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_event event)
@@ -195,13 +202,12 @@ static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_ev
     shelf->streak = event == EVENT_REFILL && !alternates ? (uint8_t)(shelf->streak + 1) : 0;
     shelf->last_event = (uint8_t)event;
     shelf->touched = true;
-    size_t most = capacity_most(class);
-    if (event == EVENT_REFILL && shelf->capacity > most)
-        return resize(heap, class, top, most);
+    if (event == EVENT_REFILL && is_beyond_limit(shelf, class))
+        return resize(heap, class, top, capacity_most(class));
     if (!alternates && shelf->streak < STREAK_GROWS)
         return top;
     shelf->streak = 0;
-    size_t capacity = min_size((size_t)shelf->capacity * 2, most);
+    size_t capacity = min_size((size_t)shelf->capacity * 2, capacity_most(class));
     return capacity > shelf->capacity ? resize(heap, class, top, capacity) : top;
 }
 

@@ -73,7 +73,8 @@ void *large_resize(struct large *block, size_t size);
  * that exceed its budget. */
 void large_evict_before(uint64_t before_ms);
 
-/* Gives back those that were kept for as long as policy says for their sizes, and what exceeds the budget. `now_ms` is a time of clock_now_ms. */
+/* Gives back those that were kept for as long as policy says for their sizes, and what exceeds the budget. `now_ms` is a time of
+ * clock_now_ms. */
 void large_evict_old(uint64_t now_ms);
 
 /* A block may be freed by a thread of another shard: only the sums mean something. */

@@ -32,8 +32,9 @@ from hakmem_cli.say import say
 _COMMANDS = (
     *("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "watching", "attacks", "gate", "docs", "page"),
 )
-_SAFETY = ROOT / "docs" / "safety.md"
-_OBSERVABILITY = ROOT / "docs" / "observability.md"
+_DOCS = ROOT / "docs"
+_SAFETY = _DOCS / "safety.md"
+_OBSERVABILITY = _DOCS / "observability.md"
 _NOTES = ROOT / "bench" / "notes.json"
 _PAGES = {
     "benchmarks": (markdown.benchmarks_page, markdown.picture),
@@ -95,11 +96,12 @@ def _docs(path: Path) -> int:
         return 0
     part = cost_section.part_of(result)
     if part is not None:
-        _SAFETY.write_text(cost_section.put_into(_SAFETY.read_text(), part, result))
+        document = _DOCS / part.document
+        document.write_text(cost_section.put_into(document.read_text(), part, result))
         return 0
     for name, (text, picture) in _PAGES.items():
-        (ROOT / "docs" / f"{name}.md").write_text(text(result, notes))
-        (ROOT / "docs" / f"{name}.svg").write_text(picture(result))
+        (_DOCS / f"{name}.md").write_text(text(result, notes))
+        (_DOCS / f"{name}.svg").write_text(picture(result))
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hakmem_bench.model import Test
 
-# Of class fit: where the favourite sizes fall between the fixed classes, and how the live set goes on once it has grown.
+# Of class fit: where the favourite sizes fall between the fixed classes, and what follows the growth.
 _KINDS = {
     "bad": "just above a size class",
     "good": "on a size class",

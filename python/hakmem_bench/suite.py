@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hakmem_bench import programs
+from hakmem_bench import learning, programs
 from hakmem_bench.model import OURS, CannotError, Test
 
 
@@ -214,13 +214,14 @@ def choose(text: str | None, *, quick: bool) -> list[Test]:
     """From a list of names and groups with commas; without one, all that are part of such a run."""
     if text is None:
         return [test for test in TESTS if not quick or test.quick is not None]
-    legal = {test.name for test in TESTS} | {test.group for test in TESTS}
+    known = (*TESTS, *learning.CLASS_FIT)
+    legal = {test.name for test in known} | {test.group for test in known}
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in legal:
-            groups = ", ".join(dict.fromkeys(test.group for test in TESTS))
-            tests = ", ".join(test.name for test in TESTS)
+            groups = ", ".join(dict.fromkeys(test.group for test in known))
+            tests = ", ".join(test.name for test in known)
             raise CannotError(f"{name}: no such test; legal are the groups {groups}, and the tests {tests}")
     if not names:
         raise CannotError("no tests named; `hakmem bench list` shows them")
-    return [test for test in TESTS if test.name in names or test.group in names]
+    return [test for test in known if test.name in names or test.group in names]

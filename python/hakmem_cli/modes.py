@@ -4,3 +4,4 @@ MODES = ("minimal", "fast", "balanced", "learning", "research")
 LEARNS = ("off", "observe", "on")
 LEARNING_MODES = ("learning", "research")
 STATES = ("learns", "frozen", "canary", "rests")  # src/learn/learner.h
+MEASURED = frozenset({"minimal", "fast", "learning"})  # against balanced; research writes a trace

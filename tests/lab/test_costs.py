@@ -5,8 +5,8 @@ from __future__ import annotations
 import unittest
 from pathlib import Path
 
-from hakmem_bench import cost_section
-from hakmem_bench.cost_section import CHECKS, HARDENING, PARTS
+from hakmem_bench import cost_section, peers
+from hakmem_bench.cost_section import CHECKS, HARDENING, MODES, PARTS
 from hakmem_bench.model import HARDENED, OURS, ROOT, Peer, Result, Sample, TestResult
 
 
@@ -38,6 +38,10 @@ def _hardened() -> Result:
     return _result([hardened, other, Peer("gone", "", "", missing="not to be had")], dead="other")
 
 
+def _modes() -> Result:
+    return _result(peers.in_modes(Peer(OURS, "1", "here", "lib.so")), dead="fast")
+
+
 class Section(unittest.TestCase):
     def test_it_has_a_row_for_each_test_and_their_mean(self) -> None:
         text = cost_section.section(CHECKS, _checks())
@@ -54,6 +58,11 @@ class Section(unittest.TestCase):
         self.assertIn("| geometric mean | **4.00** | **4.00** | **3.00** | **3.00** |", text)
         self.assertIn("\n- other: 2\\|3\n- gone: missing: not to be had\n", text)
 
+    def test_and_of_modes(self) -> None:
+        text = cost_section.section(MODES, _modes())
+        self.assertIn("| test | time: minimal | time: fast | time: learning | memory: minimal |", text)
+        self.assertIn("\n- learning: `HAKMEM_MODE=learning`", text)
+
     def test_a_run_that_did_not_end_is_told(self) -> None:
         text = cost_section.section(CHECKS, _checks())
         self.assertIn("| larson | time-out | 90.0 | 90.0 |", text)
@@ -62,15 +71,16 @@ class Section(unittest.TestCase):
 
     def test_each_takes_its_place_in_the_document(self) -> None:
         document = "before\n" + "".join(f"{part.begin}old\n{part.end}" for part in PARTS) + "after\n"
-        for part, result in ((CHECKS, _checks()), (HARDENING, _hardened())):
+        for part, result in ((CHECKS, _checks()), (HARDENING, _hardened()), (MODES, _modes())):
+            self.assertIs(cost_section.part_of(result), part)
             once = cost_section.put_into(document, part, result)
-            self.assertEqual(once.count("old\n"), 1)
+            self.assertEqual(once.count("old\n"), len(PARTS) - 1)
             self.assertTrue(once.startswith("before\n") and once.endswith("after\n"))
             self.assertEqual(cost_section.put_into(once, part, result), once)
 
     def test_the_document_has_their_places(self) -> None:
-        document = Path(ROOT, "docs", "safety.md").read_text()
         for part in PARTS:
+            document = Path(ROOT, "docs", part.document).read_text()
             self.assertEqual((document.count(part.begin), document.count(part.end)), (1, 1))
 
     def test_each_knows_its_results(self) -> None:

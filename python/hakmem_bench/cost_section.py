@@ -1,5 +1,5 @@
-"""What safety and modes cost: parts of docs/safety.md, from results of `hakmem bench checks` and `bench hardened`, and of
-docs/learning.md, from one of `hakmem bench --modes`."""
+"""What safety and modes cost: parts of docs/safety.md, from results of `bench checks` and `bench hardened`, and of
+docs/learning.md, from one of `bench --modes`."""
 
 from __future__ import annotations
 

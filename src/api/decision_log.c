@@ -16,7 +16,7 @@ static void write_line(const struct decision *decision)
     out_to_memory(&out, text, sizeof text - 1);
     decision_text(&out, decision);
     text[out.length] = '\0';
-    note("hakmem: learner: %lu ms: %s\n", decision->ms, text);
+    note("hakmem: learner: %lu ms: %s", decision->ms, text);
 }
 
 /* Of threads that come at once each writes other decisions. */

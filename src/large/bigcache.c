@@ -129,8 +129,6 @@ static void take_out(struct bigcache_shard *shard, struct list *bin, struct larg
 static void give_up(struct bigcache_shard *shard, struct large *block)
 {
     take_out(shard, bin_in(shard, bin_of(block->units)), block);
-    if (block->is_trial)
-        site_note_unwanted(block);
 }
 
 static uint32_t draw_rest(struct bigcache_shard *shard)
@@ -268,6 +266,8 @@ static void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct
         while ((shard->occupied >> lease & 1) != 0 && oldest_of_lease(shard, lease)->freed_ms + kept_ms < now_ms) {
             struct large *block = oldest_of_lease(shard, lease);
             give_up(shard, block);
+            if (block->is_trial) /* one that had to make room says nothing of its site */
+                site_note_unwanted(block);
             list_push_back(old, &block->age);
         }
     }

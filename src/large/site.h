@@ -38,7 +38,7 @@ struct large_site {
     uint64_t remote_frees;         /* of them, by other threads than had requested the blocks */
     uint32_t lifetimes[SITE_TIMES];
     uint32_t waits[SITE_TIMES];    /* of trials, until they were taken again */
-    uint32_t unwanted;             /* trials that were given up before */
+    uint32_t unwanted;             /* trials that nobody wanted for all of their time */
     uint32_t patience;             /* its blocks are kept 2^patience times as long as others of their size; PATIENCE_NONE: not */
 } ALIGNED(64);
 

@@ -157,7 +157,8 @@ static int64_t gain_of(const struct large_site *site, int64_t saves, uint32_t co
 {
     double each = (double)saves / (double)count;
     double megabytes = (double)load_relaxed(&site->bytes) / (double)MIB;
-    return (int64_t)(each * megabytes * 1e6 / (double)max_size(cost_ns, 1));
+    double gain = each * megabytes * 1e6 / (double)max_size(cost_ns, 1);
+    return gain < 1e6 ? (int64_t)gain : 1000000; /* an estimate may exceed all that there is to save */
 }
 
 static uint64_t kept_ms(unsigned patience, uint64_t age_ms)

@@ -36,7 +36,7 @@ static void tidy(void)
         classes_reclaim_one();
 }
 
-static unsigned open(size_t size)
+static unsigned open_class(size_t size)
 {
     heap_own();
     unsigned id = classes_open(size);
@@ -115,7 +115,7 @@ static void the_table_follows(void)
 static void opened_twice_or_wrong_is_refused(void)
 {
     CHECK(classes_open(1040) == SIZE_CLASSES); /* the allocator has not started */
-    open(1040);
+    open_class(1040);
     CHECK(classes_open(1040) == SIZE_CLASSES);
     CHECK(classes_open(1041) == SIZE_CLASSES);
     CHECK(classes_open(1280) == SIZE_CLASSES);
@@ -123,13 +123,13 @@ static void opened_twice_or_wrong_is_refused(void)
     CHECK(classes_open(0) == SIZE_CLASSES);
     CHECK(classes_open(SMALL_MAX + 16) == SIZE_CLASSES);
     for (size_t i = 1; i < MADE; i++)
-        open(2048 + 16 * i);
+        open_class(2048 + 16 * i);
     CHECK(classes_open(4112) == SIZE_CLASSES);
 }
 
 static void blocks_are_of_the_class(void)
 {
-    open(1040);
+    open_class(1040);
     char *p = hak_malloc(1030);
     CHECK(hak_malloc_usable_size(p) == 1040 && (uintptr_t)p % 16 == 0);
     char *same = hak_realloc(p, 1040);
@@ -155,7 +155,7 @@ static void holes_of_the_fixed_class_come_first(void)
     unsigned fixed = size_class_of(1040);
     size_t slabs = heap->counts->slabs[fixed];
     size_t room = slabs * size_classes[fixed].blocks - heap->shelf[fixed].blocks_out;
-    unsigned id = open(1040);
+    unsigned id = open_class(1040);
     CHECK(room > 1 && room < COUNT);
     for (size_t i = 0; i < COUNT; i++) {
         after[i] = hak_malloc(1040);
@@ -175,7 +175,7 @@ static void ids_wait_for_what_they_borrow(void)
 {
     struct heap *heap = heap_own();
     void *before = hak_malloc(144);
-    unsigned id = open(144);
+    unsigned id = open_class(144);
     void *p = hak_malloc(144);
     CHECK(hak_malloc_usable_size(p) == 160 && heap->counts->slabs[id] == 0 && magazine_count(heap, id) > 0);
     classes_close(id);
@@ -193,7 +193,7 @@ static void alignment_is_kept(void)
 {
     heap_own();
     for (size_t size = 1040; size < 1280; size += 16)
-        open(size);
+        open_class(size);
     for (size_t alignment = 1; alignment <= 4096; alignment *= 2)
         for (size_t size = 1; size < 3000; size += 7) {
             char *p = hak_aligned_alloc(alignment, size);
@@ -208,7 +208,7 @@ static void alignment_is_kept(void)
 
 static void a_closed_class_drains(void)
 {
-    unsigned id = open(1040);
+    unsigned id = open_class(1040);
     void *block[100];
     for (int i = 0; i < 100; i++)
         block[i] = hak_malloc(1040);
@@ -229,16 +229,16 @@ static void a_closed_class_drains(void)
     struct hak_stats stats;
     stats_read(&stats);
     CHECK(stats.small_bytes == 0);
-    CHECK(open(5008) == id);
+    CHECK(open_class(5008) == id);
 }
 
 static void a_closed_class_opens_again(void)
 {
-    unsigned id = open(1040);
+    unsigned id = open_class(1040);
     void *p = hak_malloc(1040);
     classes_close(id);
     CHECK(hak_malloc_usable_size(hak_malloc(1040)) == 1280);
-    CHECK(open(1040) == id);
+    CHECK(open_class(1040) == id);
     CHECK(classes_draining == 0);
     for (int i = 0; i < 100; i++)
         CHECK(hak_malloc(1040) != NULL);
@@ -250,7 +250,7 @@ static void a_closed_class_opens_again(void)
 static void ids_wait_for_the_last_block(void)
 {
     struct view *word;
-    unsigned id = open(1040);
+    unsigned id = open_class(1040);
     struct heap *own = heap_own();
     struct heap *other = heap_other(&word);
     void *theirs = magazine_pop(other, id);
@@ -278,7 +278,7 @@ static void ids_wait_for_the_last_block(void)
 static void no_slab_of_what_is_not_defined(void)
 {
     struct heap *heap = heap_own();
-    unsigned id = open(1040);
+    unsigned id = open_class(1040);
     classes_close(id);
     classes_reclaim_one();
     CHECK(!is_defined(id));
@@ -293,7 +293,7 @@ static void magazines_follow_the_size(void)
     enum { BLOCKS = 4000 };
     static void *blocks[BLOCKS];
     struct heap *heap = heap_own();
-    unsigned id = open(144);
+    unsigned id = open_class(144);
     for (int round = 0; round < 10; round++) {
         for (int i = 0; i < BLOCKS; i++)
             blocks[i] = hak_malloc(144);
@@ -303,7 +303,7 @@ static void magazines_follow_the_size(void)
     CHECK(heap->shelf[id].capacity > 64);
     classes_close(id);
     tidy();
-    CHECK(open(16400) == id);
+    CHECK(open_class(16400) == id);
     hak_free(hak_malloc(16400));
     CHECK(heap->shelf[id].capacity * 16400 <= policy.magazine_bytes[id]);
     size_t bytes = 0;
@@ -336,7 +336,7 @@ static void table_is_read_again(const struct heap *heap, size_t size, unsigned c
 static void a_smaller_block_goes_back(void)
 {
     struct heap *heap = heap_own();
-    stale_id = open(1040);
+    stale_id = open_class(1040);
     stale_size = 2064;
     show_stale_entry(stale_id);
     heap_events.refilled = table_is_read_again;
@@ -358,7 +358,7 @@ static void show_right_entry(void *unused)
 static void a_smaller_block_goes_back_to_the_orphan(void)
 {
     struct worker worker;
-    stale_id = open(1040);
+    stale_id = open_class(1040);
     stale_size = 2064;
     worker_start(&worker);
     show_stale_entry(stale_id);
@@ -372,7 +372,7 @@ static void a_smaller_block_goes_back_to_the_orphan(void)
 
 static void an_id_that_is_no_more_is_read_again(void)
 {
-    stale_id = open(5008);
+    stale_id = open_class(5008);
     stale_size = 2064;
     classes_close(stale_id);
     tidy();

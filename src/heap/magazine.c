@@ -189,7 +189,7 @@ static bool create(struct heap *heap, unsigned class)
 static bool is_beyond_limit(const struct shelf *shelf, unsigned class)
 {
     return shelf->capacity > CAPACITY_LEAST
-           && shelf->capacity * size_class_bytes(class) > load_relaxed(&policy.magazine_bytes[class])
+           && (size_t)shelf->capacity * size_class_bytes(class) > load_relaxed(&policy.magazine_bytes[class])
            && shelf->capacity > capacity_most(class);
 }
 

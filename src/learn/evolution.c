@@ -57,7 +57,7 @@ uint64_t evolution_step(enum knob knob, uint64_t value, bool up)
 {
     const struct knob_info *info = &knob_info[knob];
     uint64_t first = is_time(knob) ? FIRST_MS : FIRST_BYTES;
-    uint64_t next = value;
+    uint64_t next;
     if (is_counted_singly(knob))
         next = up ? value + 1 : value - (value > 0 ? 1 : 0);
     else if (up)

@@ -2,7 +2,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "api/learner_json.h"
@@ -197,9 +196,8 @@ static void system_calls(struct out *out)
 /* Of the whole process. */
 static void faults(struct out *out)
 {
-    struct rusage used = {0};
-    (void)getrusage(RUSAGE_SELF, &used);
-    out_print(out, ",\"faults\":{\"minor\":%ld,\"major\":%ld}", used.ru_minflt, used.ru_majflt);
+    struct os_usage used = os_usage();
+    out_print(out, ",\"faults\":{\"minor\":%lu,\"major\":%lu}", used.faults, used.major_faults);
 }
 
 static void profile(struct out *out)

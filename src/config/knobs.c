@@ -41,9 +41,8 @@ uint64_t knob_of_mode(enum knob knob, unsigned index)
 void knob_set(enum knob knob, unsigned index, uint64_t value)
 {
     const struct knob_info *info = &knob_info[knob];
-    size_t *word = (size_t *)(void *)((char *)&policy + info->offset) + index;
     if (!knob_is_pinned(knob))
-        store_relaxed(word, clamp_size(value, info->least, info->most));
+        store_relaxed((size_t *)knob_in(&policy, knob, index), clamp_size(value, info->least, info->most));
 }
 
 void knob_pin(enum knob knob)

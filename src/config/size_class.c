@@ -8,7 +8,7 @@ struct size_class size_classes[SIZE_CLASSES];
 
 enum { BLOCKS_WANTED = 8, CLASSES_PER_DOUBLING = 4, FITS_SHIFT = 7 };
 
-_Static_assert(1 << FITS_SHIFT == SIZE_CLASS_FITS, "");
+_Static_assert(1 << FITS_SHIFT == SIZE_CLASS_FITS, "the fixed classes are found by the logarithm of a size");
 
 size_t units_per_page(void)
 {

@@ -253,7 +253,7 @@ struct os_usage os_usage(void)
 {
     struct rusage used = {0};
     (void)kernel(SYS_getrusage, RUSAGE_SELF, (long)&used, 0, 0, 0);
-    return (struct os_usage){ns_of(&used.ru_utime) + ns_of(&used.ru_stime), (uint64_t)used.ru_minflt};
+    return (struct os_usage){ns_of(&used.ru_utime) + ns_of(&used.ru_stime), (uint64_t)used.ru_minflt, (uint64_t)used.ru_majflt};
 }
 
 int os_thread_id(void)

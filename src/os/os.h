@@ -118,7 +118,8 @@ uintptr_t os_interrupted_at(const void *context);
 /* What the process has used, as the kernel counts it. */
 struct os_usage {
     uint64_t work_ns; /* on processors, all threads */
-    uint64_t faults;  /* pages that were touched first */
+    uint64_t faults;  /* of pages that needed no reading: most were touched first */
+    uint64_t major_faults; /* of those that did */
 };
 
 struct os_usage os_usage(void);

@@ -62,6 +62,12 @@ struct child child_run(void (*action)(uintptr_t value), uintptr_t value)
     return child;
 }
 
+bool child_dies_of(int signal, void (*action)(uintptr_t value), uintptr_t value, const char *text)
+{
+    struct child child = child_run(action, value);
+    return WIFSIGNALED(child.status) && WTERMSIG(child.status) == signal && strstr(child.output, text) != NULL;
+}
+
 bool child_died_saying(const struct child *child, const char *line)
 {
     const size_t length = strlen(child->output);

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -181,12 +180,6 @@ static char *get(size_t size)
     return block;
 }
 
-static bool dies_of(int number, void (*action)(uintptr_t value), uintptr_t value, const char *text)
-{
-    struct child child = child_run(action, value);
-    return WIFSIGNALED(child.status) && WTERMSIG(child.status) == number && strstr(child.output, text) != NULL;
-}
-
 static void free_twice(uintptr_t size)
 {
     void *block = get(size);
@@ -258,17 +251,17 @@ static void free_by_more(uintptr_t size)
 static void small_blocks_are_verified(void)
 {
     for (int i = 0; i < SIZES && sizes[i] <= 32760; i++) {
-        CHECK(dies_of(SIGABRT, free_twice, sizes[i], "double free"));
-        CHECK(dies_of(SIGABRT, free_twice_later, sizes[i], "double free"));
-        CHECK(dies_of(SIGABRT, resize_freed, sizes[i], "use after free"));
-        CHECK(dies_of(SIGABRT, write_behind, sizes[i], "overflow"));
-        CHECK(dies_of(SIGABRT, write_after_free, sizes[i], "write after free"));
-        CHECK(dies_of(SIGABRT, free_by_less, sizes[i], "free by another size"));
-        CHECK(dies_of(SIGABRT, free_by_more, sizes[i], "free by another size"));
+        CHECK(child_dies_of(SIGABRT, free_twice, sizes[i], "double free"));
+        CHECK(child_dies_of(SIGABRT, free_twice_later, sizes[i], "double free"));
+        CHECK(child_dies_of(SIGABRT, resize_freed, sizes[i], "use after free"));
+        CHECK(child_dies_of(SIGABRT, write_behind, sizes[i], "overflow"));
+        CHECK(child_dies_of(SIGABRT, write_after_free, sizes[i], "write after free"));
+        CHECK(child_dies_of(SIGABRT, free_by_less, sizes[i], "free by another size"));
+        CHECK(child_dies_of(SIGABRT, free_by_more, sizes[i], "free by another size"));
         if (sizes[i] < UNIT_SIZE)
-            CHECK(dies_of(SIGABRT, write_before, sizes[i], "overflow"));
+            CHECK(child_dies_of(SIGABRT, write_before, sizes[i], "overflow"));
         if (sizes[i] >= 24)
-            CHECK(dies_of(SIGABRT, free_inside, sizes[i], "invalid free"));
+            CHECK(child_dies_of(SIGABRT, free_inside, sizes[i], "invalid free"));
     }
 }
 
@@ -288,13 +281,13 @@ static void read_freed(uintptr_t size)
 
 static void large_blocks_are_verified(void)
 {
-    CHECK(dies_of(SIGABRT, free_twice, LARGE, "double free"));
-    CHECK(dies_of(SIGABRT, free_inside, LARGE, "invalid free"));
-    CHECK(dies_of(SIGABRT, write_behind, LARGE, "overflow"));
-    CHECK(dies_of(SIGABRT, free_by_less, LARGE, "free by another size"));
-    CHECK(dies_of(SIGABRT, free_by_more, LARGE, "free by too large a size"));
-    CHECK(dies_of(SIGSEGV, write_far_behind, LARGE, ""));
-    CHECK(dies_of(SIGSEGV, read_freed, LARGE, ""));
+    CHECK(child_dies_of(SIGABRT, free_twice, LARGE, "double free"));
+    CHECK(child_dies_of(SIGABRT, free_inside, LARGE, "invalid free"));
+    CHECK(child_dies_of(SIGABRT, write_behind, LARGE, "overflow"));
+    CHECK(child_dies_of(SIGABRT, free_by_less, LARGE, "free by another size"));
+    CHECK(child_dies_of(SIGABRT, free_by_more, LARGE, "free by too large a size"));
+    CHECK(child_dies_of(SIGSEGV, write_far_behind, LARGE, ""));
+    CHECK(child_dies_of(SIGSEGV, read_freed, LARGE, ""));
 }
 
 static void touch_nothing(uintptr_t write)
@@ -315,10 +308,10 @@ static void write_past_slab(uintptr_t size)
 
 static void nothing_may_touch_fences(void)
 {
-    CHECK(dies_of(SIGSEGV, touch_nothing, 0, ""));
-    CHECK(dies_of(SIGSEGV, touch_nothing, 1, ""));
-    CHECK(dies_of(SIGSEGV, write_past_slab, 40, ""));
-    CHECK(dies_of(SIGSEGV, write_past_slab, 5000, ""));
+    CHECK(child_dies_of(SIGSEGV, touch_nothing, 0, ""));
+    CHECK(child_dies_of(SIGSEGV, touch_nothing, 1, ""));
+    CHECK(child_dies_of(SIGSEGV, write_past_slab, 40, ""));
+    CHECK(child_dies_of(SIGSEGV, write_past_slab, 5000, ""));
 }
 
 /* Seals stand at the end of blocks of any class, and each of its sizes holds one. */

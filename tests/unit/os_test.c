@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -105,8 +104,7 @@ static void forbidden_pages_keep_content(void)
     char *at = committed(2);
     memset(at, 1, 2 * page);
     CHECK(os_forbid(at, page));
-    struct child untouchable = child_run(touch, (uintptr_t)at);
-    CHECK(WIFSIGNALED(untouchable.status) && WTERMSIG(untouchable.status) == SIGSEGV);
+    CHECK(child_dies_of(SIGSEGV, touch, (uintptr_t)at, ""));
     CHECK(os_commit(at, page));
     check_bytes(at, 2 * page, 1);
     os_release(at, 2 * page);

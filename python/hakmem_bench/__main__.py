@@ -16,6 +16,7 @@ from hakmem_bench import (
     cost_section,
     gate,
     lab,
+    layout,
     markdown,
     memory_page,
     page,
@@ -30,7 +31,8 @@ from hakmem_cli.arguments import Parser, ended
 from hakmem_cli.say import say
 
 _COMMANDS = (
-    *("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "watching", "attacks", "gate", "docs", "page"),
+    *("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "watching", "attacks"),
+    *("gate", "layout", "docs", "page"),
 )
 _DOCS = ROOT / "docs"
 _SAFETY = _DOCS / "safety.md"
@@ -130,6 +132,16 @@ def _gate(parsed: argparse.Namespace) -> int:
     return int(bool(verdict.failures))
 
 
+def _layout() -> int:
+    library = build.ensure_library()
+    build.build_benchmarks()
+    if shutil.which("valgrind") is None:
+        raise CannotError("valgrind not found; install it, for example: apt-get install valgrind")
+    first, later = layout.write(library)
+    say(f"written: {layout.SCRIPT}, {first} sections of what runs at the start and {later} of what runs later")
+    return 0
+
+
 def _compare(first: Path, second: Path, console: Console) -> int:
     table.compare_results(read(first), read(second), console)
     return 0
@@ -173,6 +185,8 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one.add_argument("--library", type=Path, metavar="FILE", help="another than this tree's")
         one.add_argument("--no-race", action="store_true", help="without the pairs of runs against the C library")
         one.set_defaults(call=_gate)
+        one = commands.add_parser("layout", help="which functions lie first in the library: rewrites cmake/layout.ld")
+        one.set_defaults(call=lambda a: _layout())
         documents = "docs/benchmarks.md and docs/memory.md from a result file; of safety or watching, their page"
         one = commands.add_parser("docs", help=documents)
         one.add_argument("result", type=Path)

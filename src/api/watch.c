@@ -162,9 +162,9 @@ static void write_last(void *argument)
 /* Not if a signal handler ends the process that has interrupted the holder of a lock. */
 __attribute__((destructor)) static void at_exit(void)
 {
-    if (fork_holds_any_lock())
+    bool is_watched = policy.stats != STATS_NEVER || path_of(PATH_LIVE)[0] != '\0';
+    if (!is_watched || fork_holds_any_lock())
         return;
-    if (policy.stats != STATS_NEVER)
-        door_visit(write_last, NULL);
+    door_visit(write_last, NULL);
     live_end();
 }

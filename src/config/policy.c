@@ -23,7 +23,7 @@ enum { FAIR_PRICE_NS = 1000 * 1000 * 1000 / 4096 };
 #define COMMON .purger = true, .guard_slots = 32, .learn_parts = LEARN_ALL
 
 static const struct {
-    const char *name;
+    char name[12]; /* here, not elsewhere: a pointer would have the loader write to the whole table at each start */
     struct policy policy;
 } modes[MODES] = {
     [MODE_MINIMAL] = {"minimal",

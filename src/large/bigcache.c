@@ -20,9 +20,7 @@ enum { REST_LEAST = 8, REST_SPREAD = 16 };
 
 #define NEVER UINT64_MAX
 
-struct bigcache_shard bigcache_shards[SHARDS] = {
-    [0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE), .oldest_ms = NEVER},
-};
+struct bigcache_shard bigcache_shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
 
 static struct list bins[SHARDS][BINS];
 
@@ -104,7 +102,7 @@ static void put_in(struct bigcache_shard *shard, struct large *block)
     struct list *of_lease = &shard->by_age[block->lease];
     if (of_lease->last == NULL) {
         shard->occupied |= (uint64_t)1 << block->lease;
-        if (block->freed_ms < shard->oldest_ms)
+        if (shard->bytes == 0 || block->freed_ms < shard->oldest_ms)
             store_relaxed(&shard->oldest_ms, block->freed_ms);
     }
     list_push_front(bin_in(shard, bin_of(block->units)), &block->link);

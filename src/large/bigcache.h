@@ -52,7 +52,7 @@ struct bigcache_shard {
     uint64_t occupied;             /* bit i: by_age[i] is not empty */
     struct list by_age[LEASES];    /* newest first */
     size_t bytes;
-    uint64_t oldest_ms; /* when the oldest of all was freed; UINT64_MAX: there is none */
+    uint64_t oldest_ms; /* when the oldest of all was freed; of one whose `bytes` are 0 it says nothing */
     uint64_t served;    /* requests, since the start */
     uint32_t put;       /* blocks, since the start; modulo 2^32 */
     uint64_t random;    /* for how long the hardened library's rest; 0: not begun */

@@ -28,7 +28,6 @@ static struct {
     enum learn learn;            /* what it was begun with: if the policy says another thing, it begins anew */
     unsigned parts;
     const struct policy *mode;
-    uint64_t start_ms;
     bool settles;                /* the epoch has not begun */
     uint64_t settled_ms;
     uint64_t delay_ms;           /* learner_delay_ms */
@@ -38,6 +37,7 @@ static struct {
     struct signals signals;
 } self;
 
+static uint64_t start_ms; /* of the process. Not above: each process writes it, most leave the rest alone */
 static uint32_t busy;
 
 /* Of several threads one enters; nobody waits. */
@@ -158,7 +158,7 @@ static void settle(uint64_t now_ms)
 static void end_epoch(uint64_t now_ms)
 {
     struct epoch epoch;
-    signals_end(&self.signals, now_ms, self.start_ms, &epoch);
+    signals_end(&self.signals, now_ms, start_ms, &epoch);
     learner_step(&self.learner, &epoch);
     sites_epoch(epoch.end_ms, epoch_ns(&epoch));
     put_in_force(learner_arm(&self.learner), now_ms);
@@ -182,7 +182,7 @@ static void measure(const struct heap *heap, uint64_t now_ms)
 
 void learn_start(void)
 {
-    self.start_ms = clock_now_ms();
+    start_ms = clock_now_ms();
     fit_follow_policy();
 }
 
@@ -191,7 +191,7 @@ void learn_beat(struct heap *heap)
     if ((load_relaxed(&policy.learn) == LEARN_OFF && !load_relaxed(&self.runs)) || !try_enter())
         return;
     uint64_t now_ms = clock_now_ms();
-    fit_at_heartbeat(now_ms - self.start_ms);
+    fit_at_heartbeat(now_ms - start_ms);
     if (!is_as_begun())
         begin(now_ms);
     if (self.runs && self.settles)

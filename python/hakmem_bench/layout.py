@@ -1,0 +1,87 @@
+"""Which functions every program runs: cmake/layout.ld has them by name, so that they lie together in the library.
+
+They are found by running programs under callgrind; that is seldom needed: when the start has changed, or when tests/py/test_layout.py
+says that a small program has more of the library in memory than it should.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from hakmem_bench import runner
+from hakmem_bench.model import ROOT, CannotError
+
+SCRIPT = ROOT / "cmake" / "layout.ld"
+
+_SECONDS = 300
+# The least that a process does: it starts, it ends, it allocates a little.
+_FIRST = (("/bin/true",), ("pairs", "100", "64"))
+_SECOND = (
+    ("random_mixed", "20000", "mixed", "42", "--slots", "8192"),
+    ("nodes", "tree", "2000", "3", "42"),
+    ("growing", "string", "300", "42"),
+    ("growing", "moving", "2", "42"),
+    ("zeroed", "300", "42"),
+    ("aligned", "20000", "42"),
+    ("large", "100", "42"),
+    ("short_threads", "20", "42"),
+    ("handover", "ring", "2000", "42"),
+)
+_MARKED = "    /* {name}: generated {end} here */\n"
+
+
+def _ran(library: Path, words: tuple[str, ...]) -> set[str]:
+    """The names of all functions that were called, whosever they are."""
+    with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
+        file = Path(directory) / "calls"
+        program = words[0] if os.path.isabs(words[0]) else str(runner.PROGRAMS / words[0])
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", program, *words[1:]],
+            env={**runner.clean_environment(), "LD_PRELOAD": str(library)}, cwd=directory,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False,
+        )  # fmt: skip
+        if done.returncode != 0 or not file.exists():
+            last = runner.last_line(done.stderr)
+            raise CannotError(f"{' '.join(words)} under valgrind: exit {done.returncode}: {last}")
+        return set(re.findall(r"^c?fn=\(\d+\) ([^\s']+)", file.read_text(), re.MULTILINE))
+
+
+def _sections(name: str, own: set[str]) -> list[str]:
+    """Where the function may lie. `f.cold` is the unlikely part of f; what is unlikely as a whole has none."""
+    function, _, rest = name.partition(".")
+    likely, unlikely = f"text.{function}", f"text.unlikely.{function}"
+    if rest == "cold":
+        return [unlikely]
+    return [likely] if f"{function}.cold" in own else [likely, unlikely]
+
+
+def _own(library: Path) -> set[str]:
+    listing = subprocess.run(["nm", "--defined-only", str(library)], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"^[0-9a-f]+ [tT] (\S+)$", listing, re.MULTILINE))
+
+
+def _with_block(text: str, name: str, sections: Iterable[str]) -> str:
+    start, end = (_MARKED.format(name=name, end=end) for end in ("from", "to"))
+    if text.count(start) != 1 or text.count(end) != 1:
+        raise CannotError(f"{SCRIPT}: the marks of '{name}' are not there once each")
+    before, rest = text.split(start)
+    after = rest.split(end)[1]
+    lines = "".join(f"    *(.{section} .{section}.*)\n" for section in sorted(sections))
+    return before + start + lines + end + after
+
+
+def write(library: Path) -> tuple[int, int]:
+    """How many sections are named of what runs at the start, and how many more later."""
+    own = _own(library)
+    first, second = (
+        {section for words in programs for name in _ran(library, words) & own for section in _sections(name, own)}
+        for programs in (_FIRST, _SECOND)
+    )
+    second -= first
+    SCRIPT.write_text(_with_block(_with_block(SCRIPT.read_text(), "at the start", first), "later", second))
+    return len(first), len(second)

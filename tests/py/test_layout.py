@@ -1,0 +1,44 @@
+"""How much of the library is in the memory of a program that hardly uses it (cmake/layout.ld)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import unittest
+
+from support import RELEASE
+
+# Of the file: a window of 64 KiB, in which the kernel maps it, a second one for what most programs run, and what is written.
+MOST_OF_FILE = 192
+# Variables and, of the tables, the few pages that are touched.
+MOST_ANONYMOUS = 64
+
+
+def resident() -> tuple[int, int]:
+    """KiB of the library's file, and of its zeroed variables, in a program that shows its own mappings."""
+    library = RELEASE / "libhakmem.so"
+    text = subprocess.run(
+        ["/bin/cat", "/proc/self/smaps"], env={"LD_PRELOAD": str(library)}, capture_output=True, text=True, check=True
+    ).stdout
+    line = re.compile(r"^([0-9a-f]+)-([0-9a-f]+)(?: \S+){4} *(\S*)\n(?:[A-Z].*\n)*?Rss: +(\d+) kB", re.MULTILINE)
+    mappings = line.findall(text)
+    of_file = [(int(end, 16), int(rss)) for _, end, name, rss in mappings if name.endswith(library.resolve().name)]
+    ends = {end for end, _ in of_file}
+    anonymous = sum(int(rss) for start, _, name, rss in mappings if name == "" and int(start, 16) in ends)
+    return sum(rss for _, rss in of_file), anonymous
+
+
+class Layout(unittest.TestCase):
+    def test_of_the_file_little_is_in_memory(self) -> None:
+        of_file, _ = resident()
+        self.assertGreater(of_file, 0)
+        self.assertLessEqual(of_file, MOST_OF_FILE, "see `./hakmem bench layout`")
+
+    def test_tables_that_nobody_uses_are_not_touched(self) -> None:
+        _, anonymous = resident()
+        self.assertGreater(anonymous, 0)
+        self.assertLessEqual(anonymous, MOST_ANONYMOUS, "is a table missing in cmake/layout.ld?")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,7 +1,7 @@
 """Which functions every program runs: cmake/layout.ld has them by name, so that they lie together in the library.
 
-They are found by running programs under callgrind; that is seldom needed: when the start has changed, or when tests/py/test_layout.py
-says that a small program has more of the library in memory than it should.
+They are found by running programs under callgrind; that is seldom needed: when the start has changed, or when
+tests/py/test_layout.py says that a small program has more of the library in memory than it should.
 """
 
 from __future__ import annotations

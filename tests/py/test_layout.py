@@ -8,7 +8,7 @@ import unittest
 
 from support import RELEASE
 
-# Of the file: a window of 64 KiB, in which the kernel maps it, a second one for what most programs run; what is written.
+# Of the file: a window of 64 KiB, as the kernel maps it, a second one for what most programs run; and variables.
 MOST_OF_FILE = 192
 # Variables and, of the tables, the few pages that are touched.
 MOST_ANONYMOUS = 64

@@ -110,4 +110,33 @@ static inline void workload_throughput(uint64_t operations, double seconds)
     printf("Throughput = %.0f operations per second (%.3f s)\n", (double)operations / seconds, seconds);
 }
 
+/* Time that goes by before operations count; it says how many of them there were. */
+struct warm_up {
+    double start;
+    double end;
+    uint64_t operations;
+};
+
+static inline struct workload_option workload_warm_up(uint64_t *seconds)
+{
+    return (struct workload_option){"--warm-up", seconds, 0, 1000};
+}
+
+static inline struct warm_up warm_up_begin(uint64_t seconds)
+{
+    double start = timing_seconds();
+    return (struct warm_up){start, start + (double)seconds, 0};
+}
+
+static inline bool warm_up_goes_on(const struct warm_up *warm)
+{
+    return warm->end > warm->start && timing_seconds() < warm->end;
+}
+
+static inline void warm_up_print(const struct warm_up *warm)
+{
+    if (warm->operations > 0)
+        printf("Extra = {\"warm_up_rate\": %.1f}\n", (double)warm->operations / (warm->end - warm->start));
+}
+
 #endif

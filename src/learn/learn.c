@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/heap.h"
+#include "learn/epoch_log.h"
 #include "learn/fit.h"
 #include "learn/learner.h"
 #include "learn/signals.h"
@@ -159,6 +160,8 @@ static void end_epoch(uint64_t now_ms)
 {
     struct epoch epoch;
     signals_end(&self.signals, now_ms, start_ms, &epoch);
+    if (load_relaxed(&policy_mode) == MODE_RESEARCH)
+        epoch_log(&self.learner, &epoch);
     learner_step(&self.learner, &epoch);
     sites_epoch(epoch.end_ms, epoch_ns(&epoch));
     put_in_force(learner_arm(&self.learner), now_ms);

@@ -1,0 +1,36 @@
+#include "learn/epoch_log.h"
+
+#include "base/fail.h"
+#include "base/fmt.h"
+
+enum { RATINGS_MOST = 200 };
+
+/* "number:rating:deviation" of each arm that has played. */
+static void write_ratings(char *text, const struct learner *learner)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < ARMS; i++) {
+        const struct arm *arm = &learner->arms[i];
+        if (arm->made != 0 && arm->elo.matches != 0)
+            length += fmt_print(text + length, RATINGS_MOST - length, " %u:%ld:%ld", arm->made, (long)arm->elo.rating,
+                                (long)arm->elo.deviation);
+    }
+}
+
+static unsigned long held_kib(const struct epoch *epoch)
+{
+    uint64_t bytes = epoch_held(epoch, COST_CACHED) + epoch_held(epoch, COST_KEPT) + epoch_held(epoch, COST_DIRTY);
+    return bytes / KIB;
+}
+
+void epoch_log(const struct learner *learner, const struct epoch *epoch)
+{
+    static const char *const states[LEARNER_STATES] = {"learns", "frozen", "canary", "rests"};
+    char ratings[RATINGS_MOST];
+    write_ratings(ratings, learner);
+    note("hakmem: epoch: %lu ms: %s, arm %u of champion %u, lasts %lu ms, requested %lu KiB, cost %lu ns, held %lu KiB, work %lu ns,"
+         " ratings%s", epoch->end_ms, states[learner->state], learner->arms[learner->in_force].made,
+         learner->arms[learner->champion].made, epoch->ms, (unsigned long)(epoch->requested / KIB), epoch_ns(epoch),
+         held_kib(epoch), epoch->work_ns, ratings);
+}

@@ -1,0 +1,10 @@
+/* Mode research: a line of report for each epoch, from which the lab draws costs and ratings over time. */
+#ifndef HAK_LEARN_EPOCH_LOG_H
+#define HAK_LEARN_EPOCH_LOG_H
+
+#include "learn/learner.h"
+
+/* An epoch that is over, before the learner is told of it: what it says is in force was. */
+void epoch_log(const struct learner *learner, const struct epoch *epoch);
+
+#endif

@@ -11,7 +11,7 @@
 #include "config/knobs.h"
 #include "learn/elo.h"
 
-enum { CHANGES_MOST = 24 };
+enum { CHANGES_MOST = 96 };
 
 struct change {
     uint64_t value;

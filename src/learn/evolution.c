@@ -14,6 +14,10 @@
 /* What takes long to be tried must promise more. */
 #define SLOW_FACTOR 0.5
 
+/* Of the refills, the part of a class that is worth a try of its own, and of one that changes together with others. */
+#define ALONE_PART 0.2
+#define USED_PART 0.01
+
 /* And what would show only after so long is not tried at all: programs do not stay the same for that. */
 enum { SLOWEST_MS = 10000 };
 
@@ -31,7 +35,8 @@ bool tried_has(const struct tried *tried, const struct prospect *what)
     uint32_t known = tried->count < TRIED_MOST ? tried->count : TRIED_MOST;
     for (uint32_t i = 0; i < known; i++) {
         const struct prospect *old = &tried->what[i];
-        if (old->knob == what->knob && old->index == what->index && old->up == what->up && what->worth < 2 * old->worth)
+        bool is_same = old->classes != 0 ? what->classes != 0 : what->classes == 0 && old->index == what->index;
+        if (is_same && old->knob == what->knob && old->up == what->up && what->worth < 2 * old->worth)
             return true;
     }
     return false;
@@ -58,8 +63,9 @@ uint64_t evolution_step(enum knob knob, uint64_t value, bool up)
     const struct knob_info *info = &knob_info[knob];
     uint64_t first = is_time(knob) ? FIRST_MS : FIRST_BYTES;
     uint64_t next;
+    uint64_t one = knob == KNOB_BATCH_EIGHTHS ? 2 : 1; /* an eighth more or less hardly shows */
     if (is_counted_singly(knob))
-        next = up ? value + 1 : value - (value > 0 ? 1 : 0);
+        next = up ? value + one : value - (value > one ? one : value);
     else if (up)
         next = value == 0 ? first : value * factor_of(knob);
     else
@@ -85,14 +91,20 @@ struct view_of_cost {
     unsigned count;
 };
 
-static void promise(struct view_of_cost *v, enum knob knob, unsigned index, bool up, double saved_ns)
+/* `classes`: struct prospect. */
+static void promise_of(struct view_of_cost *v, enum knob knob, unsigned index, uint64_t classes, bool up, double saved_ns)
 {
     uint64_t value = arm_value(v->arm, knob, index);
     uint64_t next = evolution_step(knob, value, up);
     if (is_time(knob) && (next > v->delay_ms || value > v->delay_ms))
         return;
     if (v->count < PROSPECTS_MOST && saved_ns >= v->least && next != value && !knob_is_pinned(knob))
-        v->to[v->count++] = (struct prospect){knob, index, up, saved_ns / v->all * (is_time(knob) ? SLOW_FACTOR : 1)};
+        v->to[v->count++] = (struct prospect){knob, index, up, saved_ns / v->all * (is_time(knob) ? SLOW_FACTOR : 1), classes};
+}
+
+static void promise(struct view_of_cost *v, enum knob knob, unsigned index, bool up, double saved_ns)
+{
+    promise_of(v, knob, index, 0, up, saved_ns);
 }
 
 /* Twice as large, it halves the refills and doubles what is held; half as large, the other way round. */
@@ -121,17 +133,34 @@ static void look_at_magazine(struct view_of_cost *v, unsigned class, double visi
     promise(v, KNOB_BATCH_EIGHTHS, class, false, visits_ns / 8);
 }
 
+/* Several classes at once: what each of them would win alone is lost in the noise, where a program uses many. */
+static void promise_together(struct view_of_cost *v, enum knob knob, uint64_t classes, bool up, double saved_ns)
+{
+    if ((classes & (classes - 1)) != 0)
+        promise_of(v, knob, (unsigned)__builtin_ctzll(classes), classes, up, saved_ns);
+}
+
 static void look_at_magazines(struct view_of_cost *v)
 {
     double visits_ns = (double)v->seen->ns[COST_REFILLS];
     double held_ns = (double)v->seen->ns[COST_CACHED];
     double bytes = 0;
+    uint64_t used = 0;
+    uint64_t wider = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
         bytes += (double)magazine_most(v, class);
-    for (unsigned class = 0; class < SIZE_CLASSES; class++)
-        if (v->seen->refills[class] != 0)
-            look_at_magazine(v, class, visits_ns * v->seen->refills[class] / v->refills,
-                             held_ns * (double)magazine_most(v, class) / bytes);
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        double share = v->refills > 0 ? v->seen->refills[class] / v->refills : 0;
+        bool has_all_slots = magazine_most(v, class) < arm_value(v->arm, KNOB_MAGAZINE_BYTES, class);
+        if (share >= ALONE_PART)
+            look_at_magazine(v, class, visits_ns * share, held_ns * (double)magazine_most(v, class) / bytes);
+        used |= (uint64_t)(share >= USED_PART) << class;
+        wider |= (uint64_t)(share >= USED_PART && !has_all_slots) << class;
+    }
+    promise_together(v, KNOB_MAGAZINE_BYTES, wider, true, visits_ns / 2 - held_ns);
+    promise_together(v, KNOB_MAGAZINE_BYTES, used, false, held_ns / 2 - visits_ns);
+    promise_together(v, KNOB_BATCH_EIGHTHS, used, true, visits_ns / 4);
+    promise_together(v, KNOB_BATCH_EIGHTHS, used, false, visits_ns / 8);
     promise_of_cache(v, KNOB_THREAD_CACHE_BYTES, 0, visits_ns / 2, held_ns);
 }
 
@@ -175,6 +204,13 @@ static double more(double a, double b)
     return a > b ? a : b;
 }
 
+/* Of large blocks that were not kept, the runs of units: some may be of slabs. */
+static double units_ns(const struct epoch *seen, double large)
+{
+    double units = (double)seen->ns[COST_LARGE] - large * PRICE_LARGE;
+    return units < 0 ? 0 : units < large * PRICE_UNITS ? units : large * PRICE_UNITS;
+}
+
 unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen,
                              unsigned parts, uint64_t delay_ms)
 {
@@ -186,7 +222,7 @@ unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct ar
     v.large = shares_of_bins(seen, &v.large_bytes);
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
         v.refills += seen->refills[class];
-    v.misses = v.large > 0 ? faults_ns + (double)seen->ns[COST_CALLS] : 0;
+    v.misses = v.large > 0 ? faults_ns + (double)seen->ns[COST_CALLS] + units_ns(seen, v.large) : 0;
     double purged_ns = (double)seen->purged / PRICED_PAGE_BYTES * (double)PRICE_FAULT;
     v.early = (purged_ns < faults_ns ? purged_ns : faults_ns) + (seen->purged > 0 ? (double)seen->ns[COST_CALLS] : 0);
     look_at_magazines(&v);
@@ -217,13 +253,23 @@ const struct prospect *evolution_choose(const struct prospect *prospects, unsign
     return chosen;
 }
 
+static bool change(struct arm *child, const struct prospect *prospect, unsigned index)
+{
+    uint64_t value = arm_value(child, prospect->knob, index);
+    return arm_set(child, prospect->knob, index, evolution_step(prospect->knob, value, prospect->up));
+}
+
 bool evolution_make(struct arm *child, const struct arm *parent, const struct prospect *prospect)
 {
-    uint64_t value = arm_value(parent, prospect->knob, prospect->index);
+    bool has_room = true;
     *child = (struct arm){.elo = elo_of_child(&parent->elo), .count = parent->count};
     for (uint32_t i = 0; i < parent->count; i++)
         child->changes[i] = parent->changes[i];
-    return arm_set(child, prospect->knob, prospect->index, evolution_step(prospect->knob, value, prospect->up));
+    if (prospect->classes == 0)
+        return change(child, prospect, prospect->index);
+    for (uint64_t left = prospect->classes; left != 0; left &= left - 1)
+        has_room = change(child, prospect, (unsigned)__builtin_ctzll(left)) && has_room;
+    return has_room;
 }
 
 /* A knob, how many steps up it goes or, below 0, down, and what part of the learner it belongs to; 0: to none. */

@@ -13,6 +13,7 @@ struct prospect {
     uint32_t index;
     bool up;        /* doubled, or one more; else halved, or one less. Times: by four */
     double worth;   /* what it might save, as a share of all cost: an estimate from counts */
+    uint64_t classes; /* a bit for each size class whose value changes, of which `index` is one; 0: only that of `index` */
 };
 
 enum { PROSPECTS_MOST = 64, TRIED_MOST = 32 };

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "config/policy.h"
 #include "learn/evolution.h"
+#include "learn/prices.h"
 
 enum { CLASS = 30, BIN = 4, PATIENT = 1000000 };
 
@@ -53,7 +54,7 @@ static void steps_double_and_halve_within_limits(void)
     CHECK(evolution_step(KNOB_BIGCACHE_BYTES, 0, false) == 0);
     CHECK(evolution_step(KNOB_PURGE_MS, 1000, true) == 4000 && evolution_step(KNOB_PURGE_MS, 1000, false) == 250);
     CHECK(evolution_step(KNOB_PURGE_MS, 8000, true) == 8000); /* nobody waits so long for a result */
-    CHECK(evolution_step(KNOB_BATCH_EIGHTHS, 4, true) == 5 && evolution_step(KNOB_BATCH_EIGHTHS, 8, true) == 8);
+    CHECK(evolution_step(KNOB_BATCH_EIGHTHS, 4, true) == 6 && evolution_step(KNOB_BATCH_EIGHTHS, 8, true) == 8);
     for (enum knob knob = 0; knob < KNOBS; knob++) {
         uint64_t value = knob_of_mode(knob, 0);
         for (int i = 0; i < 100; i++)
@@ -94,6 +95,18 @@ static void misses_want_a_larger_budget_if_it_is_used_up(void)
     CHECK(find(count, KNOB_BIGCACHE_BYTES, 0, true) == NULL && find(count, KNOB_BIGCACHE_MS, BIN, true) != NULL);
     CHECK(evolution_prospects(prospects, &mode, &epoch, LEARN_ALL & ~(unsigned)LEARN_BIGCACHE, PATIENT) == 0);
     CHECK(find(evolution_prospects(prospects, &mode, &epoch, LEARN_ALL, 3999), KNOB_BIGCACHE_MS, BIN, true) == NULL);
+}
+
+/* Blocks that the BigCache has no room for come from the span layer with their pages: no fault, but a run of units each. */
+static void runs_of_units_are_misses_too(void)
+{
+    struct epoch epoch = missing(knob_of_mode(KNOB_BIGCACHE_BYTES, 0));
+    epoch.ns[COST_FAULTS] = 0;
+    epoch.large[BIN] = 1000;
+    epoch.ns[COST_LARGE] = (uint64_t)1000 * (PRICE_LARGE + PRICE_UNITS);
+    CHECK(find(look(&epoch), KNOB_BIGCACHE_BYTES, 0, true) != NULL);
+    epoch.ns[COST_LARGE] = (uint64_t)1000 * PRICE_LARGE;
+    CHECK(find(look(&epoch), KNOB_BIGCACHE_BYTES, 0, true) == NULL);
 }
 
 static void memory_wants_less_to_be_kept(void)
@@ -137,7 +150,7 @@ static void chance_is_in_proportion(void)
 {
     enum { ROUNDS = 30000 };
     const struct prospect three[] = {
-        {KNOB_PURGE_MS, 0, true, 0.1}, {KNOB_BIGCACHE_BYTES, 0, true, 0.3}, {KNOB_PURGE_MS, 0, false, 0.2}};
+        {KNOB_PURGE_MS, 0, true, 0.1, 0}, {KNOB_BIGCACHE_BYTES, 0, true, 0.3, 0}, {KNOB_PURGE_MS, 0, false, 0.2, 0}};
     struct tried tried = {.count = 0};
     uint64_t random = 99;
     int chosen[3] = {0};
@@ -164,10 +177,33 @@ static void a_child_differs_in_one_value(void)
     struct arm parent = {.elo = elo_unknown(), .proven = 3, .judged = true, .gains = 5};
     struct arm child;
     (void)arm_set(&parent, KNOB_PURGE_MS, 0, 50);
-    CHECK(evolution_make(&child, &parent, &(struct prospect){KNOB_BIGCACHE_BYTES, 0, true, 0.1}));
+    CHECK(evolution_make(&child, &parent, &(struct prospect){KNOB_BIGCACHE_BYTES, 0, true, 0.1, 0}));
     CHECK(child.count == 2 && arm_value(&child, KNOB_PURGE_MS, 0) == 50);
     CHECK(arm_value(&child, KNOB_BIGCACHE_BYTES, 0) == 2 * knob_of_mode(KNOB_BIGCACHE_BYTES, 0));
     CHECK(child.proven == 0 && !child.judged && child.gains == 0);
+}
+
+/* Where refills are spread over many classes none of them is worth a try alone. */
+static void many_classes_change_together(void)
+{
+    struct epoch epoch = refilling();
+    for (unsigned class = CLASS; class < CLASS + 8; class++)
+        epoch.refills[class] = 125;
+    epoch.refills[1] = 1; /* hardly used */
+    const struct prospect *found = find(look(&epoch), KNOB_BATCH_EIGHTHS, CLASS, true);
+    CHECK(found != NULL && found->classes == (uint64_t)0xff << CLASS);
+    CHECK(find(look(&epoch), KNOB_BATCH_EIGHTHS, CLASS + 1, true) == NULL);
+    struct arm child;
+    CHECK(evolution_make(&child, &mode, found) && child.count == 8);
+    CHECK(arm_value(&child, KNOB_BATCH_EIGHTHS, CLASS + 7) == knob_of_mode(KNOB_BATCH_EIGHTHS, 0) + 2);
+    struct tried tried = {.count = 0};
+    struct prospect others = *found;
+    tried_note(&tried, found);
+    others.classes <<= 1; /* the same change, where the program uses other classes by now */
+    others.index++;
+    CHECK(tried_has(&tried, &others));
+    others.classes = 0;
+    CHECK(!tried_has(&tried, &others));
 }
 
 static void presets_differ_from_the_mode(void)
@@ -187,12 +223,14 @@ int main(void)
         UNIT_TEST(refills_want_wider_magazines),
         UNIT_TEST(a_magazine_with_all_its_slots_cannot_grow),
         UNIT_TEST(misses_want_a_larger_budget_if_it_is_used_up),
+        UNIT_TEST(runs_of_units_are_misses_too),
         UNIT_TEST(memory_wants_less_to_be_kept),
         UNIT_TEST(what_was_purged_too_early_wants_a_longer_delay),
         UNIT_TEST(little_is_not_worth_it),
         UNIT_TEST(what_is_pinned_is_left_alone),
         UNIT_TEST(chance_is_in_proportion),
         UNIT_TEST(a_child_differs_in_one_value),
+        UNIT_TEST(many_classes_change_together),
         UNIT_TEST(presets_differ_from_the_mode),
     };
     return cmocka_run_group_tests_name("evolution", tests, NULL, NULL);

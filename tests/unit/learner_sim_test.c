@@ -223,7 +223,7 @@ static void noise_teaches_nothing(void)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         run_begin(&run, seed, 0.5);
         run_for(&run, &modest, 60000);
-        changes += run.learner.arms[run.learner.champion].count;
+        changes += run.learner.arms[run.learner.champion].count > 0 ? 1 : 0; /* one may change several classes together */
         CHECK(run.cost < run.mode_cost * 1.01);
     }
     CHECK(changes <= SEEDS / 4);

@@ -215,18 +215,23 @@ static void luring_is_bounded(void)
     CHECK(kills > 0);
 }
 
-/* A cost that has nothing to do with what is in force: nothing is learned from it, and soon nothing is tried. */
+/* Noise in which two per cent are lost, which is all that there is to win: what comes into force by mistake costs nothing that
+ * matters. */
 static void noise_teaches_nothing(void)
 {
+    static const struct arm mode;
     struct run run;
-    unsigned changes = 0;
+    unsigned mistakes = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         run_begin(&run, seed, 0.5);
         run_for(&run, &modest, 60000);
-        changes += run.learner.arms[run.learner.champion].count > 0 ? 1 : 0; /* one may change several classes together */
+        const struct arm *champion = &run.learner.arms[run.learner.champion];
+        mistakes += program_cost(&modest, champion) > program_cost(&modest, &mode) ? 1 : 0;
         CHECK(run.cost < run.mode_cost * 1.01);
     }
-    CHECK(changes <= SEEDS / 4);
+    printf("noise: %u of %d runs end with a policy that costs more than the mode's\n", mistakes, SEEDS);
+    (void)fflush(stdout);
+    CHECK(mistakes <= SEEDS / 10);
 }
 
 static void the_same_seed_learns_the_same(void)

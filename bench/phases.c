@@ -16,7 +16,8 @@
  * so that what was learned of one is of no use, or wrong, in the next.
  *
  * An operation is a block's whole life; sleeps do not count. Prints
- *   Extra = {"phases": [[name, begin], ...], "series": [[seconds, operations, busy seconds, page faults, resident KiB], ...]}
+ *   Extra = {"phases": [[name, begin, operations, busy seconds], ...],
+ *            "series": [[seconds, operations, busy seconds, page faults, resident KiB], ...]}
  * a row of the series for each quarter of a second, of what was done in it.
  */
 #include <fcntl.h>
@@ -42,6 +43,14 @@ struct row {
     uint64_t kib;
 };
 
+/* A phase that is over. */
+struct done {
+    const char *name;
+    double begin;
+    uint64_t operations;
+    double busy;
+};
+
 struct program {
     double start;
     double next_gap;
@@ -53,8 +62,7 @@ struct program {
     size_t rows;
     struct row last; /* totals when the last row was made */
     size_t phases;
-    const char *name[PHASES];
-    double began[PHASES];
+    struct done done[PHASES];
 };
 
 static uint64_t minor_faults(void)
@@ -178,25 +186,28 @@ enum { PLANNED = sizeof plan / sizeof plan[0], ADVERSE = sizeof adverse / sizeof
 static void run(struct program *program, const struct phase *phase, double seconds, int statm)
 {
     double begin = now(program);
-    if (program->phases < PHASES) {
-        program->name[program->phases] = phase->name;
-        program->began[program->phases++] = begin;
-    }
+    uint64_t operations = program->operations;
+    double busy = program->busy;
     while (now(program) < begin + seconds) {
-        double before = timing_seconds();
+        double start = timing_seconds();
         program->operations += phase->step(program);
-        program->busy += timing_seconds() - before;
+        program->busy += timing_seconds() - start;
         if (phase->rest > 0)
             rest(phase->rest);
         note_row(program, statm);
     }
+    if (program->phases < PHASES)
+        program->done[program->phases++] = (struct done){
+            phase->name, begin, program->operations - operations, program->busy - busy};
 }
 
+/* The plan is the same whatever the phases draw. */
 static void run_adverse(struct program *program, double seconds, int statm)
 {
+    uint64_t state = workload_seed(program->state, 1);
     while (now(program) < seconds) {
-        const struct phase *phase = &adverse[random_below(random_next(&program->state), ADVERSE)];
-        run(program, phase, 0.05 * (double)(1 << random_below(random_next(&program->state), 6)), statm);
+        const struct phase *phase = &adverse[random_below(random_next(&state), ADVERSE)];
+        run(program, phase, 0.05 * (double)(1 << random_below(random_next(&state), 6)), statm);
     }
 }
 
@@ -205,7 +216,8 @@ static void print(const struct program *program)
     workload_throughput(program->operations, program->busy);
     printf("Extra = {\"phases\": [");
     for (size_t i = 0; i < program->phases; i++)
-        printf("%s[\"%s\", %.3f]", i > 0 ? ", " : "", program->name[i], program->began[i]);
+        printf("%s[\"%s\", %.3f, %llu, %.6f]", i > 0 ? ", " : "", program->done[i].name, program->done[i].begin,
+               (unsigned long long)program->done[i].operations, program->done[i].busy);
     printf("], \"series\": [");
     for (size_t i = 0; i < program->rows; i++) {
         const struct row *row = &program->row[i];

@@ -17,6 +17,9 @@ from hakmem_bench import (
     gate,
     lab,
     layout,
+    learning_chart,
+    learning_run,
+    learning_section,
     markdown,
     memory_page,
     page,
@@ -31,11 +34,12 @@ from hakmem_cli.arguments import Parser, ended
 from hakmem_cli.say import say
 
 _COMMANDS = (
-    *("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "watching", "attacks"),
+    *("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "learning", "watching", "attacks"),
     *("gate", "layout", "docs", "page"),
 )
 _DOCS = ROOT / "docs"
 _SAFETY = _DOCS / "safety.md"
+_LEARNING = _DOCS / "learning.md"
 _OBSERVABILITY = _DOCS / "observability.md"
 _NOTES = ROOT / "bench" / "notes.json"
 _PAGES = {
@@ -95,6 +99,11 @@ def _docs(path: Path) -> int:
     result = read(path)
     if watching.is_result(result):
         _OBSERVABILITY.write_text(watching.put_into(_OBSERVABILITY.read_text(), result))
+        return 0
+    if learning_run.is_result(result):
+        _LEARNING.write_text(learning_section.put_into(_LEARNING.read_text(), result))
+        for name, picture in learning_chart.pictures(result).items():
+            (_DOCS / f"{name}.svg").write_text(picture)
         return 0
     part = cost_section.part_of(result)
     if part is not None:
@@ -172,6 +181,12 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one.set_defaults(call=lambda a: lab.checks(_options(a), " ".join(words), console))
         one = commands.add_parser("hardened", parents=[measuring], help="what the hardened library costs")
         one.set_defaults(call=lambda a: lab.hardened(_options(a), " ".join(words), console))
+        one = commands.add_parser("learning", help="what learning brings and costs")
+        one.add_argument("--quick", action="store_true", help="all of it once, for three minutes: to see that it works")
+        one.add_argument("--parts", dest="tests", metavar="NAME,...", help="only these parts of it")
+        one.add_argument("--output", type=Path, metavar="FILE", help="the result file")
+        one.set_defaults(repetitions=None, no_counts=False, no_system_calls=True)
+        one.set_defaults(call=lambda a: lab.learn(_options(a), " ".join(words), console))
         one = commands.add_parser("watching", help="what the heap profiler and the live page cost, in instructions")
         one.add_argument("--output", type=Path, metavar="FILE", help="the result file")
         one.set_defaults(call=lambda a: lab.watch(a.output, " ".join(words), console))

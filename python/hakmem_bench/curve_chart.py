@@ -58,6 +58,9 @@ class Panel:
     floor: Floor | None
     lack: str
     """Why there is no line."""
+    axis: str = "seconds since the peak"
+    ending: str = " at the end"
+    """What is said of a line's text, to the one who points at it."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,13 @@ class Chart:
     width: int
     height: int
     panels: list[Panel]
+    label: str = "Resident memory over time of each allocator"
+
+
+def drawn(chart: Chart) -> str:
+    """An SVG file."""
+    style = charts.style("colours.css", "lines.css")
+    return charts.templates().get_template("lines.svg").render(chart=chart, style=style)
 
 
 def picture(figures: Figures) -> str:
@@ -74,9 +84,7 @@ def picture(figures: Figures) -> str:
     for name in memory.IDLE:
         panels.append(_panel(figures, name, top))
         top = panels[-1].frame.bottom + _BELOW
-    chart = Chart(WIDTH, round(top), panels)
-    style = charts.style("colours.css", "lines.css")
-    return charts.templates().get_template("lines.svg").render(chart=chart, style=style)
+    return drawn(Chart(WIDTH, round(top), panels))
 
 
 def _panel(figures: Figures, name: str, top: float) -> Panel:

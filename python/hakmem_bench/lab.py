@@ -15,8 +15,11 @@ from hakmem_bench import (
     attacks,
     cost_section,
     counting,
+    learning,
+    learning_run,
     page,
     peers,
+    policies,
     programs,
     provenance,
     schedule,
@@ -215,6 +218,35 @@ def watch(output: Path | None, asked: str, console: Console) -> int:
     result.write(path)
     console.print(f"result file {path}")
     return int(any(one.status != "ok" for one in result.counts))
+
+
+def learn(options: Options, asked: str, console: Console) -> int:
+    """What learning brings and costs; `options.tests` names parts of it."""
+    chosen = learning_run.choose(options.tests, quick=options.quick)
+    tests = [test for stage in chosen for test in stage.tests]
+    missing = _install(tests, console)
+    library = build.ensure_library()
+    build.build_benchmarks()
+    ours = peers.ours(library)
+    others = get_peers(learning_run.PEERS, console)
+    learned = policies.learned(ours, learning.LARGE, quick=options.quick)
+    known = {**learning_run.settings(ours, tests, learned), **{peer.name: peer for peer in others}}
+    counts = options.counts and not options.quick and options.tests is None and shutil.which("valgrind") is not None
+    result = Result(provenance.facts(library, asked), learning_run.peers_of(chosen, known))
+    result.left_out = missing
+    output = options.output or learning_run.default_output(RESULTS)
+    with _Bar(console, learning_run.steps(chosen, known, quick=options.quick, counts=counts)) as bar:
+        for stage in chosen:
+            plan = stage.plan(known, quick=options.quick)
+            plan = replace(plan, tests=[test for test in plan.tests if test.name not in missing])
+            schedule.run(plan, result, bar, lambda kept: kept.write(output))
+            if not result.complete:
+                break
+        if counts and result.complete:
+            result.counts = learning_run.count(known, bar)
+            result.write(output)
+    console.print(f"result file {output}")
+    return 0 if result.complete else 130
 
 
 def attack(names: str | None, repetitions: int | None, output: Path | None, asked: str, console: Console) -> int:

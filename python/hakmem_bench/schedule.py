@@ -32,6 +32,8 @@ class Plan:
     counts: Callable[[Sequence[Peer], Progress], list[Counts]] | None = None
     """Counts under valgrind, if they are wanted."""
     system_calls: bool = False
+    run: Callable[..., Sample] | None = None
+    """Another way to run a test than runner.run, with its arguments."""
 
     def repetitions_of(self, test: Test) -> int:
         return 1 if test.memory_only else self.repetitions
@@ -49,14 +51,15 @@ def _disturbed(sample: Sample) -> bool:
     return sample.foreign > _FOREIGN_SHARE and sample.foreign * sample.wall > _FOREIGN_SECONDS
 
 
-def _run_undisturbed(test: Test, peer: Peer, result: TestResult, *, quick: bool) -> Sample:
+def _run_undisturbed(plan: Plan, test: Test, peer: Peer, result: TestResult) -> Sample:
     """The least disturbed of the attempts."""
-    best = runner.run(test, peer, quick=quick)
+    run = plan.run or runner.run
+    best = run(test, peer, quick=plan.quick)
     for _ in range(_ATTEMPTS - 1):
         if not _disturbed(best):
             break
         result.disturbed += 1
-        again = runner.run(test, peer, quick=quick)
+        again = run(test, peer, quick=plan.quick)
         if again.foreign < best.foreign:
             best = again
     return best
@@ -74,7 +77,7 @@ def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) ->
             if peer.name in broken:
                 samples.append(samples[-1])
                 continue
-            sample = _run_undisturbed(test, peer, result, quick=plan.quick)
+            sample = _run_undisturbed(plan, test, peer, result)
             samples.append(sample)
             # Who does not come back once is not waited for again.
             if sample.status.startswith("no end"):

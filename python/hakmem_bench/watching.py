@@ -36,14 +36,14 @@ PROGRAMS = (
 # Hardly anything but malloc and free, and memory that is hardly touched: as many samples as can be.
 BARE = counting.COUNTED
 
-_SAME = {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
+SAME = {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
 _PROVENANCE = ("date", "commit", "machine", "CPU", "libc")
 
 
 def peers_of(ours: Peer) -> list[Peer]:
     """This tree's library, by itself and watched."""
     return [
-        Peer(name, ours.version, ours.source, ours.library, {**_SAME, **environment})
+        Peer(name, ours.version, ours.source, ours.library, {**SAME, **environment})
         for name, environment in {OURS: {}, **KINDS}.items()
     ]
 

@@ -1,0 +1,166 @@
+"""`hakmem bench learning`: what is run with which settings, and how often."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hakmem_bench import counting, learning, learning_log, policies, runner, schedule, suite, watching
+from hakmem_bench.counting import Counted
+from hakmem_bench.model import OURS, CannotError, Counts, Peer, Result, Sample, Test
+
+LEARNING = "learning"
+WARM = "learning, warm"
+PARTS = ("bigcache", "sites", "classes", "elo", "evolution")
+
+# Those that take minutes for 2 MiB blocks, and second builds of the same, are left out.
+PEERS = (
+    "glibc",
+    "tcmalloc",
+    "mimalloc2",
+    "tbbmalloc",
+    "mimalloc",
+    "snmalloc",
+    "google-tcmalloc",
+    "rpmalloc",
+    "jemalloc",
+)
+
+COUNTED: tuple[Counted, ...] = (
+    *watching.PROGRAMS,
+    *(one for one in counting.COUNTED if one.name in ("pairs-128", "random-mixed")),
+    Counted("nodes-tree", ("nodes", "tree", "3000", "{}", "42"), 20, 80),
+    Counted("lifetimes", ("lifetimes", "{}", "42", "--live", "4194304"), 200_000, 600_000),
+    Counted("handover-ring", ("handover", "ring", "{}", "42"), 200_000, 600_000),
+)
+
+
+def without(part: str) -> str:
+    """The name of the setting in which this part of the learner is off."""
+    return f"without {part}"
+
+
+def settings(ours: Peer, tests: Sequence[Test], learned: Path) -> dict[str, Peer]:
+    """The same library by name of the setting: learning, what hands have made, learning without one part, and begun
+    with what was learned before."""
+    found = {
+        OURS: ours,
+        LEARNING: replace(ours, name=LEARNING, environment={"HAKMEM_MODE": "learning"}),
+        WARM: replace(ours, name=WARM, environment={"HAKMEM_MODE": "learning", "HAKMEM_POLICY": str(learned)}),
+    }
+    for name in policies.names():
+        path = policies.by_hand(name, tests)
+        found[name] = replace(ours, name=name, environment={"HAKMEM_POLICY": str(path)})
+    for part in PARTS:
+        parts = ",".join(one for one in PARTS if one != part)
+        environment = {"HAKMEM_MODE": "learning", "HAKMEM_LEARN": f"on:{parts}"}
+        found[without(part)] = replace(ours, name=without(part), environment=environment)
+    return found
+
+
+def told(peer: Peer) -> Peer:
+    """The same, telling of each epoch: whoever does not learn observes."""
+    learn = {} if "HAKMEM_MODE" in peer.environment else {"HAKMEM_LEARN": "observe:bigcache"}
+    return replace(peer, environment={**peer.environment, "HAKMEM_MODE": "research", **learn})
+
+
+def run_told(test: Test, peer: Peer, *, quick: bool) -> Sample:
+    """A run with its epochs."""
+    with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
+        log = Path(directory) / "report"
+        writes = replace(peer, environment={**peer.environment, "HAKMEM_REPORT": str(log)})
+        sample = runner.run(test, writes, quick=quick)
+        text = log.read_text(errors="replace") if log.exists() else ""
+    if sample.good:
+        sample.extra["learner"] = learning_log.series(text)
+    return sample
+
+
+@dataclass(frozen=True)
+class Stage:
+    name: str
+    tests: tuple[Test, ...]
+    settings: tuple[str, ...]
+    repetitions: int
+    quick_repetitions: int
+    told: bool = False
+    short: bool = False
+    """The quick form of its tests in a full run too."""
+
+    def plan(self, known: dict[str, Peer], *, quick: bool) -> schedule.Plan:
+        chosen = [known[name] for name in self.settings]
+        return schedule.Plan(
+            tests=self.tests,
+            peers=[told(peer) for peer in chosen] if self.told else chosen,
+            repetitions=self.quick_repetitions if quick else self.repetitions,
+            quick=quick or self.short,
+            run=run_told if self.told else None,
+        )
+
+
+def _suite() -> tuple[Test, ...]:
+    """Each test in which time counts."""
+    return tuple(test for test in suite.TESTS if not test.memory_only)
+
+
+def stages(*, quick: bool) -> list[Stage]:
+    fixed = (OURS, *policies.names())
+    less = tuple(without(part) for part in PARTS)
+    quick_suite = tuple(suite.choose("vm,large,lifetimes,nodes-tree,lua", quick=True))
+    return [
+        Stage("large", learning.LARGE, (*fixed, LEARNING, WARM, *PEERS), 5, 1),
+        Stage("drawn", learning.DRAWN, (*fixed, LEARNING), 1, 1, told=True),
+        Stage("phases", (learning.PHASES,), (*fixed, LEARNING, *less), 2, 1, told=True),
+        Stage("adversary", (learning.ADVERSE,), (OURS, LEARNING), 3, 1, told=True),
+        Stage("classes", learning.CLASS_FIT, (OURS, LEARNING, without("classes")), 5, 2, short=True),
+        Stage("suite", quick_suite if quick else _suite(), (OURS, LEARNING), 6, 2, short=True),
+    ]
+
+
+def choose(text: str | None, *, quick: bool) -> list[Stage]:
+    found = stages(quick=quick)
+    if text is None:
+        return found
+    legal = [stage.name for stage in found]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in legal:
+            raise CannotError(f"{name}: no such part; legal are {', '.join(legal)}")
+    if not names:
+        raise CannotError(f"no parts named; legal are {', '.join(legal)}")
+    return [stage for stage in found if stage.name in names]
+
+
+def peers_of(chosen: Sequence[Stage], known: dict[str, Peer]) -> list[Peer]:
+    """Those that the stages need, in the order in which they are known."""
+    named = {name for stage in chosen for name in stage.settings}
+    return [peer for name, peer in known.items() if name in named]
+
+
+def steps(chosen: Sequence[Stage], known: dict[str, Peer], *, quick: bool, counts: bool) -> int:
+    counted = 2 * len(COUNTED) if counts else 0
+    return counted + sum(stage.plan(known, quick=quick).steps for stage in chosen)
+
+
+def count(known: dict[str, Peer], progress: schedule.Progress) -> list[Counts]:
+    """Instructions with learning and without."""
+    found = []
+    for counted in COUNTED:
+        for name in (OURS, LEARNING):
+            progress.step(f"{counted.name}, counted: {name}")
+            peer = replace(known[name], environment={**watching.SAME, **known[name].environment})
+            found.append(counting.count(counted, peer, simulates=False))
+    return found
+
+
+def default_output(directory: Path) -> Path:
+    return directory / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-learning.json"
+
+
+def is_result(result: Result) -> bool:
+    asked = result.provenance.get("asked for", "")
+    return re.match(r"learning\b", asked) is not None and LEARNING in {peer.name for peer in result.peers}

@@ -132,8 +132,8 @@ def _phases(figures: Figures) -> str:
     parts = [
         "### When the program changes",
         f"{cell(test.what[:1].upper() + test.what[1:])}. *Best* is the policy, mode balanced among them, that pays "
-        "least in the later half of the phase. *Back* is how long after the change learning pays, over a second, at most "
-        f"{over_time.NEAR:.2f} times what that does at the same time, in each run.",
+        "least in the later half of the phase. *Back* is how long after the change learning pays, over a second, at "
+        f"most {over_time.NEAR:.2f} times what that does at the same time, in each run.",
         "![Cost, time and memory over the phases, and the ratings of policies](learning-phases.svg)",
     ]
     for what, kind in _KINDS:

@@ -15,8 +15,10 @@ enum { MATCHES_LEAST = 2, MATCHES_MOST = 6 };
 /* Children in a row that did not win, until it is enough. */
 enum { FAILURES_MOST = 12 };
 
-/* A challenger's first epoch that costs so many times the champion's has lost. */
-#define LOST_RATIO 2.0
+/* A challenger's first epoch that costs so much more than the champion's, and so many times the noise, has lost. */
+#define LOST_LEAST 0.1
+#define LOST_DEVIATIONS 8.0
+#define LOST_MOST 1.0
 
 /* Known arms that are tried again after the program has changed, if evolution finds new ones. */
 enum { RETRIES_MOST = 3 };
@@ -162,7 +164,9 @@ bool contest_is_lost(struct learner *learner)
     struct arm *challenger = &learner->arms[learner->challenger];
     double champions = match->cost[match->b_first ? 1 : 0];
     double challengers = match->cost[match->b_first ? 0 : 1];
-    if (match->played != 2 || champions <= 0 || challengers <= champions * LOST_RATIO)
+    double much = LOST_DEVIATIONS * contest_noise(learner);
+    much = much < LOST_LEAST ? LOST_LEAST : much > LOST_MOST ? LOST_MOST : much;
+    if (match->played != 2 || champions <= 0 || challengers <= champions * (1 + much))
         return false;
     elo_match(&challenger->elo, &learner->arms[learner->champion].elo, 0);
     challenger->gains -= 2 * (challengers - champions) / (challengers + champions);

@@ -20,6 +20,8 @@ static void knob_decision(struct out *out, const struct decision *decision)
     const struct knob_info *info = &knob_info[decision->what];
     out_print(out, decision->applied ? "set " : "would set ");
     knob_text(out, (enum knob)decision->what, (unsigned)decision->index);
+    if (decision->subject > 0)
+        out_print(out, ", and %lu more,", decision->subject);
     out_print(out, " from %lu to %lu %s", decision->before, decision->after, info->unit);
 }
 

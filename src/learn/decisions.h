@@ -30,7 +30,7 @@ struct decision {
     uint64_t after;
     uint64_t evidence; /* epochs or samples behind it */
     int64_t gain;      /* what it is expected to save, in millionths of the cost */
-    uint64_t subject;  /* the size of a class, the word of a site */
+    uint64_t subject;  /* the size of a class, the word of a site; of a knob, how many more of its values changed so */
     uint64_t applied;  /* 0: observe mode, where gain is an estimate from counts; nothing was tried */
 };
 

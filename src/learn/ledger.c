@@ -56,8 +56,11 @@ void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_fo
     double mode_ns = force == FORCE_MODE || force == FORCE_AUDIT ? ns : champion_ns * ledger_mode_by_champion(ledger);
     ledger->epoch_ns += (mode_ns - ledger->epoch_ns) * (ledger->epoch_ns == 0 ? 1 : NEWEST_PART);
     ledger->worked += mode_ns;
-    /* A try that costs less gives some back: of costs that go up and down by themselves as much is found above as below. */
-    ledger->credit = least(ledger->credit + work_of(epoch) * TRIES_PART + champion_ns - ns, CREDIT_MOST);
+    /* A try that costs less gives some back: of costs that go up and down by themselves as much is found above as below. The
+     * process has not lost more than it has worked, whatever the prices say. */
+    double work = work_of(epoch);
+    double lost = (ns - champion_ns) * (ns > work ? work / ns : 1);
+    ledger->credit = least(ledger->credit + work * TRIES_PART - lost, CREDIT_MOST);
     if (is_try) {
         book(ledger, mode_ns - ns - PRICE_EPOCH);
         return;

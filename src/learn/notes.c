@@ -24,19 +24,37 @@ struct succession {
     const struct learner *learner;
     uint64_t evidence;
     int64_t gain;
+    bool has_pending;
+    struct decision pending;
 };
 
+static void note_pending(struct succession *s)
+{
+    if (s->has_pending)
+        note(s->learner, s->pending);
+    s->has_pending = false;
+}
+
+/* Size classes that change in the same way are one decision. */
 static void note_value(enum knob knob, unsigned index, uint64_t before, uint64_t after, void *data)
 {
-    const struct succession *s = data;
-    note(s->learner, (struct decision){.kind = DECIDED_KNOB, .what = knob, .index = index, .before = before, .after = after,
-                                       .evidence = s->evidence, .gain = s->gain});
+    struct succession *s = data;
+    struct decision *pending = &s->pending;
+    if (s->has_pending && pending->what == knob && pending->before == before && pending->after == after) {
+        pending->subject++;
+        return;
+    }
+    note_pending(s);
+    s->has_pending = true;
+    *pending = (struct decision){.kind = DECIDED_KNOB, .what = knob, .index = index, .before = before, .after = after,
+                                 .evidence = s->evidence, .gain = s->gain};
 }
 
 void note_change(const struct learner *learner, unsigned from, unsigned to, uint64_t evidence, double gain)
 {
-    struct succession succession = {learner, evidence, in_millionths(match_share(gain))};
+    struct succession succession = {.learner = learner, .evidence = evidence, .gain = in_millionths(match_share(gain))};
     arm_each_difference(&learner->arms[from], &learner->arms[to], note_value, &succession);
+    note_pending(&succession);
 }
 
 void note_estimate(const struct learner *learner, const struct prospect *prospect)

@@ -31,6 +31,8 @@ static void knobs_are_said_with_their_blocks(void)
     check_text(age, "would set bigcache_ms of blocks above 1048576 KiB from 1000 to 4000 ms; from 12 epochs; expected to add 10.0 % of the cost");
     struct decision magazine = {.kind = DECIDED_KNOB, .what = KNOB_MAGAZINE_BYTES, .index = 4, .before = 1, .after = 2, .gain = 999};
     check_text(magazine, "would set magazine_bytes of blocks of 64 B from 1 to 2 bytes");
+    magazine.subject = 15;
+    check_text(magazine, "would set magazine_bytes of blocks of 64 B, and 15 more, from 1 to 2 bytes");
     struct decision purge = {.kind = DECIDED_KNOB, .what = KNOB_PURGE_MS, .before = 1000, .after = 0, .applied = 1};
     check_text(purge, "set purge_ms from 1000 to 0 ms");
 }

@@ -35,7 +35,10 @@ class _Lines:
     heavy: str
     write: Callable[[float], str]
     """The number at the end of a line."""
+    order: list[str]
+    """Of the names: whose place in it is the same has the same colour in all panels."""
     least: float = 0.0
+    lack: str = "nothing was told"
 
 
 def pictures(result: Result) -> dict[str, str]:
@@ -62,9 +65,9 @@ def _phases(test: TestResult) -> str:
             for name in _settings(test)
             if name != OURS and balanced and (one := _first(test, name))
         }
-        lines.append(_Lines(f"{what}: times that of mode balanced", curves, run.LEARNING, fig.digits))
+        lines.append(_Lines(f"{what}: times that of mode balanced", curves, run.LEARNING, fig.digits, _settings(test)))
     memory = {name: over_time.memory(one) for name in _settings(test) if (one := _first(test, name))}
-    lines.append(_Lines("resident memory in MiB", memory, run.LEARNING, fig.digits))
+    lines.append(_Lines("resident memory in MiB", memory, run.LEARNING, fig.digits, _settings(test)))
     lines.append(_ratings(test))
     return _chart(lines, [marks] * len(lines), "Cost, time, memory and ratings over the phases of a program")
 
@@ -94,10 +97,10 @@ def _costs(test: TestResult) -> _Lines:
         sample = _first(test, name)
         rates = over_time.costs(sample) if sample else {}
         points = [(step * STEP, one) for step in sorted(rates) if (one := over_time.rate(rates, range(step, step + 1)))]
-        # The first step is the program's own start, and would leave no room for the rest.
-        curves[name] = points[1:]
+        # The first steps are the program's own start, and would leave no room for the rest.
+        curves[name] = points[2:]
     title = f"{test.name.removesuffix('-drawn')}: cost, ns for each MiB requested"
-    return _Lines(title, curves, run.LEARNING, fig.digits)
+    return _Lines(title, curves, run.LEARNING, fig.digits, _settings(test))
 
 
 def _ratings(test: TestResult) -> _Lines:
@@ -110,7 +113,8 @@ def _ratings(test: TestResult) -> _Lines:
     lines = {_arm(arm): [(at, rating) for at, rating in ratings[arm]] for arm in known}
     least = min((rating for points in lines.values() for _, rating in points), default=0)
     title = f"{test.name.removesuffix('-drawn')}: ratings of policies, first run"
-    return _Lines(title, lines, _arm(last), fig.digits, max(least - 50, 0))
+    lack = "no match was played: the mode's values cost next to nothing"
+    return _Lines(title, lines, _arm(last), fig.digits, list(lines), max(least - 50, 0), lack)
 
 
 def _arm(number: str) -> str:
@@ -121,19 +125,19 @@ def _arm(number: str) -> str:
 def _chart(panels: list[_Lines], marks: list[list[tuple[float, str]]], label: str) -> str:
     drawn: list[Panel] = []
     top = 0.0
+    lasts = [points[-1][0] for one in panels for points in one.lines.values() if points]
     for one, begins in zip(panels, marks):
-        drawn.append(_panel(one, begins, top))
+        drawn.append(_panel(one, begins, max(lasts, default=1), top))
         top = drawn[-1].frame.bottom + _BELOW
     return curve_chart.drawn(Chart(WIDTH, round(top), drawn, label))
 
 
-def _panel(one: _Lines, marks: list[tuple[float, str]], top: float) -> Panel:
+def _panel(one: _Lines, marks: list[tuple[float, str]], last: float, top: float) -> Panel:
     lines = {name: points for name, points in one.lines.items() if points}
     if not lines:
         frame = Box(_LEFT, top + _TITLE, WIDTH - _LABELS, top + _TITLE + 2 * _LABEL)
-        return Panel(one.title, frame, [], [], [], None, "nothing was told", "seconds")
+        return Panel(one.title, frame, [], [], [], None, one.lack, "seconds")
     frame = Box(_LEFT, top + _TITLE, WIDTH - _LABELS, top + _TITLE + max(_PLOT, _LABEL * len(lines)))
-    last = max(points[-1][0] for points in lines.values()) or 1
     highest = 1.04 * max(value for points in lines.values() for _, value in points) or 1
     span = highest - one.least or 1
 
@@ -159,7 +163,7 @@ def _drawn(
     y_of: Callable[[float], float],
 ) -> list[Line]:
     """The heavy one last, so that it lies on top."""
-    others = [name for name in lines if name != one.heavy]
+    others = [name for name in one.order if name != one.heavy]
     names = sorted(lines, key=lambda name: -lines[name][-1][1])
     places = curve_chart.spread([y_of(lines[name][-1][1]) for name in names], _LABEL, frame.top, frame.bottom)
     found = []

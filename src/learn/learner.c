@@ -27,12 +27,12 @@ enum { RESTLESS_MOST = 24 };
 /* Epochs of the first rest, and how often it may double. */
 enum { REST_FIRST = 64, REST_DOUBLED_MOST = 14 };
 
-/* A program that changes again within so many epochs does by turns what one epoch should see all of: epochs become twice as
- * long, up to 2^STRETCH_MOST times. */
-enum { SAME_LEAST = 64, STRETCH_MOST = 5 };
+/* A program that changes again within so many epochs, and so much time, does by turns what one epoch should see all of: epochs
+ * become twice as long, up to 2^STRETCH_MOST times. What lasts longer is a phase of its own, however long the epochs are. */
+enum { SAME_LEAST = 64, SAME_LEAST_MS = 1280, STRETCH_MOST = 5 };
 
 /* One that has been the same for so many may do with shorter ones. */
-enum { SAME_LONG = 1024 };
+enum { SAME_LONG = 128 };
 
 /* A program whose cost is a lower part of its own time is left alone: there is nothing to win. */
 #define COST_LEAST_PART 0.001
@@ -76,7 +76,8 @@ static void learn_again(struct learner *learner)
 static void adapt_stretch(struct learner *learner)
 {
     uint32_t same = learner->epochs - learner->same_since;
-    if (same < SAME_LEAST && learner->stretch < STRETCH_MOST)
+    uint64_t same_ms = learner->now_ms - learner->same_since_ms;
+    if (same < SAME_LEAST && same_ms < SAME_LEAST_MS && learner->stretch < STRETCH_MOST)
         learner->stretch++;
     else if (same >= SAME_LONG && learner->stretch > 0)
         learner->stretch--;

@@ -16,6 +16,7 @@ from support import LAUNCHER, RELEASE, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 
+from hakmem_bench import learning_log  # noqa: E402
 from hakmem_cli import modes, policy_merge, policy_text, policy_words  # noqa: E402
 from hakmem_cli.policy_text import Line, Part  # noqa: E402
 from hakmem_cli.say import CannotError  # noqa: E402
@@ -149,6 +150,9 @@ class Library(Files):
         lines = report.read_text().splitlines()
         self.assertEqual(sum(line.startswith("hakmem: route ") for line in lines), 1000)
         self.assertTrue([line for line in lines if re.match(r"hakmem: learner: \d+ ms: [a-z]", line)])
+        series = learning_log.series(report.read_text())  # as the lab reads it
+        self.assertGreater(series["epochs"], 0)
+        self.assertGreater(sum(ns for _, ns, _ in series["costs"]), 0)
 
     def test_a_file_is_made(self) -> None:
         stats, said = self.run_with(LEARNS, HAKMEM_POLICY=str(self.path), HAKMEM_LEARN="on")

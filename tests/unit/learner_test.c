@@ -181,6 +181,31 @@ static void other_sizes_are_another_program(void)
     CHECK(until(&large, LEARNER_LEARNS) <= 2 && learner.drifts == 1);
 }
 
+/* Until the learner has seen that it is another program now; each epoch is `ms` long. */
+static void another_program(bool is_large, uint64_t ms, int epochs)
+{
+    struct costs costs = usual;
+    costs.is_large = is_large;
+    for (int i = 0; i < epochs; i++) {
+        now_ms += ms - EPOCH_MS;
+        step(&costs);
+    }
+}
+
+/* What comes by turns of a fifth of a second should be in one epoch; turns of three seconds are phases, also where epochs are long. */
+static void only_short_turns_make_epochs_longer(void)
+{
+    begin(false, LEARN_ALL);
+    for (int turn = 0; turn < 8; turn++)
+        another_program(turn % 2 != 0, EPOCH_MS, 10);
+    unsigned stretch = learner.stretch;
+    CHECK(learner.drifts >= 2 && stretch >= 1);
+    uint32_t drifts = learner.drifts;
+    for (int turn = 0; turn < 8; turn++)
+        another_program(turn % 2 != 0, 80, 40);
+    CHECK(learner.drifts >= drifts + 3 && learner.stretch <= stretch);
+}
+
 static void one_dear_epoch_is_none(void)
 {
     static const struct costs dear = {.mode = 50000000, .doubling = 1, .other = 1};
@@ -369,6 +394,7 @@ int main(void)
         UNIT_TEST(a_cheap_program_is_left_alone),
         UNIT_TEST(another_cost_is_another_program),
         UNIT_TEST(other_sizes_are_another_program),
+        UNIT_TEST(only_short_turns_make_epochs_longer),
         UNIT_TEST(one_dear_epoch_is_none),
         UNIT_TEST(canaries_come_ever_more_rarely),
         UNIT_TEST(a_champion_that_no_longer_pays_is_rolled_back),

@@ -18,6 +18,8 @@ enum {
     VAIN_MOST = 16,      /* epochs in a row in which a class has not been worth it: then it is closed */
     EARLY_BEATS = 16,    /* at which it is looked at once; */
     EPOCH_MS = 200,      /* later, so often */
+    HEARD_BEATS = 32,    /* up to which each refill is counted; */
+    HEARD_PART = 4,      /* later, those between one of so many heartbeats and the next: counting costs a tenth of a refill */
     MADE = SIZE_CLASSES - SIZE_CLASSES_FIXED,
 };
 
@@ -42,6 +44,7 @@ static struct fit {
     uint32_t epochs;
 } *fit;
 
+static bool is_deaf; /* refills are not counted just now */
 static uint32_t owner; /* of what is known, while an epoch ends: its process */
 
 static bool begin(void)
@@ -81,7 +84,7 @@ static void note_refill(const struct heap *heap, size_t size, unsigned class, si
 
 void fit_follow_policy(void)
 {
-    store_relaxed(&heap_events.refilled, is_wanted() ? note_refill : NULL);
+    store_relaxed(&heap_events.refilled, is_wanted() && !load_relaxed(&is_deaf) ? note_refill : NULL);
 }
 
 static bool is_open(unsigned id)
@@ -268,13 +271,22 @@ void fit_epoch(uint64_t now_ms)
     end();
 }
 
+static void listen(bool hears)
+{
+    if (load_relaxed(&is_deaf) == !hears)
+        return;
+    store_relaxed(&is_deaf, !hears);
+    fit_follow_policy();
+}
+
 void fit_at_heartbeat(uint64_t now_ms)
 {
     static uint32_t beats;
     static uint64_t last_ms;
     uint64_t last = load_relaxed(&last_ms);
-    bool early = load_relaxed(&beats) < EARLY_BEATS && add_relaxed(&beats, 1u) < EARLY_BEATS;
-    if (!early && now_ms - last < EPOCH_MS)
+    uint32_t beat = add_relaxed(&beats, 1u);
+    listen(beat < HEARD_BEATS || beat % HEARD_PART == 0);
+    if (beat >= EARLY_BEATS && now_ms - last < EPOCH_MS)
         return;
     store_relaxed(&last_ms, now_ms);
     fit_epoch(now_ms);

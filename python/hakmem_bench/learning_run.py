@@ -31,8 +31,8 @@ PEERS = (
     "jemalloc",
 )
 
-# Lua's hashes have another seed in each run. Of the programs of hardly anything but malloc and free the first heartbeats, in
-# which there is more to learn, are in both numbers.
+# Lua's hashes have another seed in each run. Of the programs of hardly anything but malloc and free the first
+# heartbeats, in which there is more to learn, are in both numbers.
 COUNTED: tuple[Counted, ...] = (
     *(one for one in watching.PROGRAMS if not one.name.startswith("Lua")),
     Counted("pairs-128", ("pairs", "{}", "128"), 1_000_000, 3_000_000),

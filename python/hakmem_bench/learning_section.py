@@ -231,8 +231,8 @@ def _counts(result: Result) -> str:
         ratio = f"{learned.instructions / balanced.instructions:.4f}" if learned and balanced else "not counted"
         rows.append([test, ratio])
     headings = ["instructions, counted by valgrind", "learning / balanced"]
-    told = "Under valgrind time passes some fifty times as fast for a program: what the learner does by the clock, as looking "
-    told += "at classes five times a second, counts as often."
+    told = "Under valgrind time passes some fifty times as fast for a program: what the learner does by the clock, as "
+    told += "looking at classes five times a second, counts as often."
     return f"### Instructions\n\n{told}\n\n{table(headings, rows)}" if rows else ""
 
 

@@ -12,8 +12,8 @@
  *            longer than a second; three times as long as the others
  *
  * With --adverse 1 it does what is worst for who learns, for 16 times SECONDS: records, buffers, up-down, and `litter` (buffers of
- * a size that is never asked for again: nothing to be kept), in an order and for times (50 to 1600 ms) that are drawn from SEED,
- * so that what was learned of one is of no use, or wrong, in the next.
+ * a size that is never asked for again: nothing to be kept), in an order and for times that are drawn from SEED, so that what was
+ * learned of one is of no use, or wrong, in the next: at first of 20 to 160 ms, too short to learn anything, then of up to 1280.
  *
  * An operation is a block's whole life; sleeps do not count. Prints
  *   Extra = {"phases": [[name, begin, operations, busy seconds], ...],
@@ -207,7 +207,8 @@ static void run_adverse(struct program *program, double seconds, int statm)
     uint64_t state = workload_seed(program->state, 1);
     while (now(program) < seconds) {
         const struct phase *phase = &adverse[random_below(random_next(&state), ADVERSE)];
-        run(program, phase, 0.05 * (double)(1 << random_below(random_next(&state), 6)), statm);
+        uint64_t doublings = random_below(random_next(&state), 4) + (now(program) < seconds / 2 ? 0 : 3);
+        run(program, phase, 0.02 * (double)(1 << doublings), statm);
     }
 }
 

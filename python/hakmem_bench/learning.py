@@ -52,7 +52,7 @@ PHASES = Test(
 ADVERSE = Test(
     name="adversary",
     group="learning",
-    what="phases of 50 ms to 1.6 s in which what was learned before is wrong (bench/phases.c --adverse 1)",
+    what="phases of 20 ms to 1.3 s in which what was learned before is wrong (bench/phases.c --adverse 1)",
     command=("phases", "1", "42", "--adverse", "1"),
     seconds=300,
 )

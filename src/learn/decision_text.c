@@ -66,7 +66,9 @@ static void what_was_decided(struct out *out, const struct decision *decision)
                   decision->subject, decision->after, decision->before);
         break;
     default:
-        out_print(out, "stops: what was tried has cost more than it saved; rests for %lu epochs", decision->after);
+        out_print(out, "stops: %s; rests for %lu epochs",
+                  decision->index != 0 ? "the program is never the same for long" : "what was tried has cost more than it saved",
+                  decision->after);
         break;
     }
 }

@@ -17,7 +17,7 @@ enum decision_kind {
     DECIDED_CLASS_OPENED, /* what: the class's id */
     DECIDED_CLASS_CLOSED,
     DECIDED_SITE,
-    DECIDED_KILLED,       /* after: so many epochs of rest */
+    DECIDED_KILLED,       /* after: so many epochs of rest; index: 1 if the program is never the same for long */
 };
 
 /* Made of whole words, all of which are set. */

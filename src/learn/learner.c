@@ -107,7 +107,7 @@ static void kill(struct learner *learner)
     uint32_t doubled = learner->kills < REST_DOUBLED_MOST ? learner->kills : REST_DOUBLED_MOST;
     learner->rest = (uint32_t)REST_FIRST << doubled;
     learner->kills++;
-    note_kill(learner);
+    note_kill(learner, learner->restless >= RESTLESS_MOST);
     crown(learner, MODES_ARM, learner->epochs, 0);
     ledger_clear(&learner->ledger);
     learner->restless = 0;

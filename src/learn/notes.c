@@ -65,8 +65,8 @@ void note_estimate(const struct learner *learner, const struct prospect *prospec
                                     .gain = in_millionths(prospect->worth)});
 }
 
-void note_kill(const struct learner *learner)
+void note_kill(const struct learner *learner, bool is_restless)
 {
-    note(learner, (struct decision){.kind = DECIDED_KILLED, .what = learner->state, .after = learner->rest,
+    note(learner, (struct decision){.kind = DECIDED_KILLED, .what = learner->state, .index = is_restless, .after = learner->rest,
                                     .evidence = learner->epochs});
 }

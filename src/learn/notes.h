@@ -13,6 +13,6 @@ void note_change(const struct learner *learner, unsigned from, unsigned to, uint
 /* In observe mode: what a change of one value is estimated to save. */
 void note_estimate(const struct learner *learner, const struct prospect *prospect);
 
-void note_kill(const struct learner *learner);
+void note_kill(const struct learner *learner, bool is_restless);
 
 #endif

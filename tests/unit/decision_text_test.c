@@ -46,6 +46,8 @@ static void others_are_said(void)
     check_text((struct decision){.kind = DECIDED_CLASS_CLOSED, .subject = 80}, "would close a size class of 80 B");
     check_text((struct decision){.kind = DECIDED_SITE, .subject = 0xabc, .before = 1000, .after = 20, .applied = 1},
                "keeps freed blocks of site 0xabc for 20 ms instead of 1000");
+    check_text((struct decision){.kind = DECIDED_KILLED, .index = 1, .after = 128},
+               "stops: the program is never the same for long; rests for 128 epochs");
     check_text((struct decision){.kind = DECIDED_KILLED, .after = 64},
                "stops: what was tried has cost more than it saved; rests for 64 epochs");
 }

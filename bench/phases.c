@@ -15,7 +15,7 @@
  * a size that is never asked for again: nothing to be kept), in an order and for times that are drawn from SEED, so that what was
  * learned of one is of no use, or wrong, in the next: at first of 20 to 160 ms, too short to learn anything, then of up to 1280.
  *
- * An operation is a block's whole life; sleeps do not count. Prints
+ * An operation is a block's whole life. Busy seconds are those on processors. Prints
  *   Extra = {"phases": [[name, begin, operations, busy seconds], ...],
  *            "series": [[seconds, operations, busy seconds, page faults, resident KiB], ...]}
  * a row of the series for each quarter of a second, of what was done in it.
@@ -56,7 +56,6 @@ struct program {
     double next_gap;
     uint64_t state;
     uint64_t operations;
-    double busy;
     struct block *table;
     struct row *row;
     size_t rows;
@@ -65,11 +64,17 @@ struct program {
     struct done done[PHASES];
 };
 
-static uint64_t minor_faults(void)
+static double seconds_of(struct timeval time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec * 1e-6;
+}
+
+/* What the process has used of its processors, and its page faults. */
+static struct row used(void)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return (uint64_t)usage.ru_minflt;
+    return (struct row){.busy = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime), .faults = (uint64_t)usage.ru_minflt};
 }
 
 /* Without stdio, which allocates. */
@@ -90,9 +95,12 @@ static double now(const struct program *program)
 
 static void note_row(struct program *program, int statm)
 {
-    struct row total = {now(program), program->operations, program->busy, minor_faults(), 0};
-    if (total.seconds - program->last.seconds < ROW_SECONDS || program->rows == ROWS)
+    double seconds = now(program);
+    if (seconds - program->last.seconds < ROW_SECONDS || program->rows == ROWS)
         return;
+    struct row total = used();
+    total.seconds = seconds;
+    total.operations = program->operations;
     program->row[program->rows++] = (struct row){
         total.seconds,
         total.operations - program->last.operations,
@@ -187,18 +195,16 @@ static void run(struct program *program, const struct phase *phase, double secon
 {
     double begin = now(program);
     uint64_t operations = program->operations;
-    double busy = program->busy;
+    double busy = used().busy;
     while (now(program) < begin + seconds) {
-        double start = timing_seconds();
         program->operations += phase->step(program);
-        program->busy += timing_seconds() - start;
         if (phase->rest > 0)
             rest(phase->rest);
         note_row(program, statm);
     }
     if (program->phases < PHASES)
         program->done[program->phases++] = (struct done){
-            phase->name, begin, program->operations - operations, program->busy - busy};
+            phase->name, begin, program->operations - operations, used().busy - busy};
 }
 
 /* The plan is the same whatever the phases draw. */
@@ -214,7 +220,7 @@ static void run_adverse(struct program *program, double seconds, int statm)
 
 static void print(const struct program *program)
 {
-    workload_throughput(program->operations, program->busy);
+    workload_throughput(program->operations, used().busy);
     printf("Extra = {\"phases\": [");
     for (size_t i = 0; i < program->phases; i++)
         printf("%s[\"%s\", %.3f, %llu, %.6f]", i > 0 ? ", " : "", program->done[i].name, program->done[i].begin,
@@ -243,7 +249,7 @@ int main(int count, char **words)
     program.row = workload_table(ROWS * sizeof *program.row);
     int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     program.start = timing_seconds();
-    program.last.faults = minor_faults();
+    program.last = used();
     if (is_adverse != 0)
         run_adverse(&program, seconds * ADVERSE_TIMES, statm);
     else

@@ -59,7 +59,10 @@ def _phases(test: TestResult) -> str:
     marks = [(phase.begin, phase.name) for phase in over_time.phases(sample)] if sample else []
     balanced = _first(test, OURS)
     lines = []
-    for what, kind in (("cost, as the learner counts it", over_time.costs), ("time of an operation", over_time.times)):
+    for what, kind in (
+        ("cost, as the learner counts it", over_time.costs),
+        ("time on processors of an operation", over_time.times),
+    ):
         curves = {
             name: _relative(kind(one), kind(balanced))
             for name in _settings(test)

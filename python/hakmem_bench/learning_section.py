@@ -139,7 +139,7 @@ def _phases(figures: Figures) -> str:
     for what, kind in _KINDS:
         headings = ["phase", "begins at", "best", "learning / best", "learning / balanced", "back after"]
         rows = [_phase_row(figures, test, kind, index, phase) for index, phase in enumerate(over_time.phases(sample))]
-        unit = "Cost as the learner counts it" if what == "cost" else "Time of an operation"
+        unit = "Cost as the learner counts it" if what == "cost" else "Time on processors of an operation"
         parts.append(f"{unit}:\n\n{table(headings, rows)}")
     return "\n\n".join(parts)
 
@@ -184,8 +184,9 @@ def _adversary(figures: Figures) -> str:
         )
     headings = ["time / balanced's", "epochs", "with a challenger in force", "killed", "at rest"]
     return (
-        f"### A program made to hurt it\n\n{cell(test.what)}. For the same work learning takes "
-        f"{ratio_text(stats.interval(ratios))} of the time of mode balanced. Each run:\n\n{table(headings, rows)}"
+        f"### A program made to hurt it\n\n{cell(test.what)}. For the same work learning "
+        f"takes {ratio_text(stats.interval(ratios))} of mode balanced's time on processors. "
+        f"Each run:\n\n{table(headings, rows)}"
     )
 
 

@@ -23,7 +23,7 @@ def costs(sample: Sample) -> Rates:
 
 
 def times(sample: Sample) -> Rates:
-    """Seconds at work, operations. A row stands at its end."""
+    """Seconds on processors, operations. A row stands at its end."""
     rows = sample.extra.get("series", [])
     return {max(round(at / STEP) - 1, 0): (busy, operations) for at, operations, busy, _, _ in rows}
 

@@ -148,7 +148,7 @@ class Section(unittest.TestCase):
 
     def test_the_adversary_tells_of_kills(self) -> None:
         text = learning_section.section(result())
-        self.assertIn("learning takes **2.00 (2.00 to 2.00)** of the time", text)
+        self.assertIn("learning takes **2.00 (2.00 to 2.00)** of mode balanced's time", text)
         self.assertEqual(text.count("| 2.00 | 40 | 25.0 % | 2 | 50.0 % |"), 3)
 
     def test_the_suite_classes_parts_and_instructions(self) -> None:

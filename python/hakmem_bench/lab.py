@@ -17,6 +17,7 @@ from hakmem_bench import (
     counting,
     learning,
     learning_run,
+    learning_section,
     page,
     peers,
     policies,
@@ -245,6 +246,7 @@ def learn(options: Options, asked: str, console: Console) -> int:
         if counts and result.complete:
             result.counts = learning_run.count(known, bar)
             result.write(output)
+    console.print(learning_section.section(result), markup=False, highlight=False, soft_wrap=True)
     console.print(f"result file {output}")
     return 0 if result.complete else 130
 

@@ -18,7 +18,7 @@
  * An operation is a block's whole life. Busy seconds are those on processors. Prints
  *   Extra = {"phases": [[name, begin, operations, busy seconds], ...],
  *            "series": [[seconds, operations, busy seconds, page faults, resident KiB], ...]}
- * a row of the series for each quarter of a second, of what was done in it.
+ * a row of the series for each quarter of a second, or the rest of a phase, of what was done in it.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -93,10 +93,11 @@ static double now(const struct program *program)
     return timing_seconds() - program->start;
 }
 
-static void note_row(struct program *program, int statm)
+/* Of what was done since the last one, if that is `long_ago` enough, seconds. */
+static void note_row(struct program *program, double long_ago, int statm)
 {
     double seconds = now(program);
-    if (seconds - program->last.seconds < ROW_SECONDS || program->rows == ROWS)
+    if (seconds - program->last.seconds < long_ago || program->rows == ROWS)
         return;
     struct row total = used();
     total.seconds = seconds;
@@ -200,8 +201,9 @@ static void run(struct program *program, const struct phase *phase, double secon
         program->operations += phase->step(program);
         if (phase->rest > 0)
             rest(phase->rest);
-        note_row(program, statm);
+        note_row(program, ROW_SECONDS, statm);
     }
+    note_row(program, 0, statm);
     if (program->phases < PHASES)
         program->done[program->phases++] = (struct done){
             phase->name, begin, program->operations - operations, used().busy - busy};

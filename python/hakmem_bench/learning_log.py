@@ -48,14 +48,12 @@ def epochs(text: str) -> Iterator[Epoch]:
             yield Epoch(int(end) / 1000, state, arm, champion, ms / 1000, kib, ns, held, work, told)
 
 
-def _spread(epoch: Epoch) -> Iterator[tuple[int, float]]:
-    """The steps that it lies in, with its parts in each."""
-    seconds = max(epoch.seconds, 0.001)
-    start = max(epoch.end - seconds, 0)
-    step = int(start / STEP)
-    while step * STEP < epoch.end:
-        inside = min(epoch.end, (step + 1) * STEP) - max(start, step * STEP)
-        yield step, max(inside, 0) / seconds
+def spread(begin: float, end: float) -> Iterator[tuple[int, float]]:
+    """The steps that such a time lies in, with its parts in each."""
+    step = int(begin / STEP)
+    while step * STEP < end:
+        inside = min(end, (step + 1) * STEP) - max(begin, step * STEP)
+        yield step, inside / (end - begin)
         step += 1
 
 
@@ -67,7 +65,7 @@ def series(text: str) -> dict[str, Any]:
     mib: dict[int, float] = {}
     ratings: dict[int, dict[int, int]] = {}
     for epoch in found:
-        for step, part in _spread(epoch):
+        for step, part in spread(max(epoch.end - max(epoch.seconds, 0.001), 0), epoch.end):
             ns[step] = ns.get(step, 0) + epoch.ns * part
             mib[step] = mib.get(step, 0) + epoch.kib / 1024 * part
         for arm, (rating, _) in epoch.ratings.items():

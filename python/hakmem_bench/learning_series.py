@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hakmem_bench.learning_log import STEP
+from hakmem_bench.learning_log import STEP, spread
 from hakmem_bench.model import Sample, TestResult
 
 NEAR = 1.05
@@ -23,9 +23,15 @@ def costs(sample: Sample) -> Rates:
 
 
 def times(sample: Sample) -> Rates:
-    """Seconds on processors, operations. A row stands at its end."""
-    rows = sample.extra.get("series", [])
-    return {max(round(at / STEP) - 1, 0): (busy, operations) for at, operations, busy, _, _ in rows}
+    """Seconds on processors, operations. A row stands at its end, and is spread over the steps since the one before."""
+    found: Rates = {}
+    begin = 0.0
+    for end, operations, busy, _, _ in sample.extra.get("series", []):
+        for step, part in spread(begin, end):
+            before = found.get(step, (0.0, 0.0))
+            found[step] = (before[0] + busy * part, before[1] + operations * part)
+        begin = end
+    return found
 
 
 def memory(sample: Sample) -> list[tuple[float, float]]:

@@ -124,6 +124,12 @@ static FRAGILE void *move_kept(void *ptr, size_t usable, size_t size)
     return block != NULL ? move_into(block, ptr, min_size(usable, size)) : NULL;
 }
 
+/* A small block that is resized may move for nothing more than to let its slab become empty. */
+static bool is_sparse_around(const void *p)
+{
+    return !HARDENED && arena_tag(p) >= TAG_KINDS && slab_is_sparse(arena_span(p));
+}
+
 FRAGILE void *hak_realloc(void *ptr, size_t size)
 {
     if (ptr == NULL)
@@ -147,7 +153,7 @@ FRAGILE void *hak_realloc(void *ptr, size_t size)
                 return resized;
         }
     } else if (fits_in_place(ptr, usable, size)) {
-        return ptr;
+        return LIKELY(!is_sparse_around(ptr)) ? ptr : door_settle(ptr, size);
     }
     return move_to_new_block(ptr, usable, size);
 }

@@ -175,7 +175,7 @@ void *shelf_take_instead(struct heap *heap, const void *p)
     void *block = NULL;
     if (shelf->current == NULL || shelf->current->free == 0)
         shelf->current = fullest(shelf);
-    if (shelf->current != slab)
+    if (shelf->current != NULL && shelf->current != slab)
         count_out(shelf, (int)take(heap, shelf->current, &block, 1));
     return block;
 }

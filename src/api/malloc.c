@@ -124,6 +124,21 @@ static FRAGILE void *move_kept(void *ptr, size_t usable, size_t size)
     return block != NULL ? move_into(block, ptr, min_size(usable, size)) : NULL;
 }
 
+/* Where the block goes on as one of `size` bytes: here, or, if it is a small one that may as well move, where its slab becomes empty
+ * without it. NULL: nowhere. */
+static void *resize(void *ptr, size_t usable, size_t size)
+{
+    if (LIKELY(arena_tag(ptr) >= TAG_KINDS)) {
+        if (!fits_in_place(ptr, usable, size))
+            return NULL;
+        return HARDENED || LIKELY(!slab_is_sparse(arena_span(ptr))) ? ptr : door_settle(ptr, size);
+    }
+    struct large *large = large_find(ptr);
+    if (large == NULL)
+        return fits_in_place(ptr, usable, size) ? ptr : NULL;
+    return size > SMALL_MAX ? door_resize_large(large, size) : NULL;
+}
+
 FRAGILE void *hak_realloc(void *ptr, size_t size)
 {
     if (ptr == NULL)
@@ -139,17 +154,8 @@ FRAGILE void *hak_realloc(void *ptr, size_t size)
     }
     if (UNLIKELY(keeper_now() != NULL))
         return keeper_now()->resize(ptr, size) ? ptr : move_kept(ptr, usable, size);
-    struct large *large = large_find(ptr);
-    if (large != NULL) {
-        if (size > SMALL_MAX) {
-            void *resized = door_resize_large(large, size);
-            if (resized != NULL)
-                return resized;
-        }
-    } else if (fits_in_place(ptr, usable, size)) {
-        return ptr;
-    }
-    return move_to_new_block(ptr, usable, size);
+    void *resized = resize(ptr, usable, size);
+    return resized != NULL ? resized : move_to_new_block(ptr, usable, size);
 }
 
 ENTRANCE void *hak_reallocarray(void *ptr, size_t count, size_t size)

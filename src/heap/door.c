@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "arena/arena.h"
 #include "base/atomic.h"
@@ -447,6 +448,30 @@ size_t door_usable_size(const void *p)
         return size_of_sampled(arena_span(p), p);
     const struct large *block = large_find(p);
     return block != NULL ? block->bytes : size_of_other(p);
+}
+
+/* Not of classes made at run time: the slab that serves is not given up when it becomes empty, and such a class may be closed. */
+static void *settle(struct heap *heap, void *p, size_t bytes)
+{
+    uintptr_t class = arena_tag(p) ^ (uintptr_t)heap;
+    if (class >= SIZE_CLASSES_FIXED || !slab_is_sparse(arena_span(p)))
+        return p;
+    void *to = shelf_take_instead(heap, p);
+    if (to == NULL)
+        return p;
+    memcpy(to, p, bytes);
+    shelf_put(heap, p);
+    return to;
+}
+
+void *door_settle(void *p, size_t bytes)
+{
+    struct heap *heap = enter_own();
+    if (heap == NULL)
+        return p;
+    void *to = settle(heap, p, bytes);
+    leave(heap);
+    return to;
 }
 
 size_t door_prewarm(size_t size, size_t count)

@@ -50,6 +50,10 @@ NOINLINE void door_free_as(void *p, struct freeing how);
 /* large_resize. */
 void *door_resize_large(struct large *block, size_t size);
 
+/* A small block that may move, and whose slab is sparse, moves with its first `bytes` bytes to where blocks are taken from now, so
+ * that the slab becomes empty. Returns where it is. */
+void *door_settle(void *p, size_t bytes);
+
 /* The bytes that may be used of a block; a pointer that is no block ends the process. */
 size_t door_usable_size(const void *p);
 

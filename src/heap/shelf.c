@@ -168,6 +168,18 @@ unsigned shelf_take_there(struct heap *heap, unsigned class, void **top, unsigne
     return take_from_all(heap, class, top, want, false);
 }
 
+void *shelf_take_instead(struct heap *heap, const void *p)
+{
+    const struct slab *slab = arena_span(p);
+    struct shelf *shelf = &heap->shelf[slab->class];
+    void *block = NULL;
+    if (shelf->current == NULL || shelf->current->free == 0)
+        shelf->current = fullest(shelf);
+    if (shelf->current != NULL && shelf->current != slab)
+        count_out(shelf, (int)take(heap, shelf->current, &block, 1));
+    return block;
+}
+
 /* The slab has more free blocks than before: it may be another list's, or nobody's. */
 static void relist(struct heap *heap, struct shelf *shelf, struct slab *slab)
 {

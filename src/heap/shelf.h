@@ -24,6 +24,10 @@ void shelf_put(struct heap *heap, void *p);
  * many. */
 unsigned shelf_put_run(struct heap *heap, void **blocks, unsigned count);
 
+/* A block of the same class from the slab that serves now, for one that may move out of its own slab, which is on a list. NULL: it is
+ * that slab that serves. */
+void *shelf_take_instead(struct heap *heap, const void *p);
+
 /* Makes a slab with room, which the caller unlinked from another heap, one of this heap. */
 void shelf_adopt(struct heap *heap, struct slab *slab);
 

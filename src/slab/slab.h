@@ -94,4 +94,10 @@ ALWAYS_INLINE unsigned slab_bucket_for(const struct slab *slab)
     return slab->free <= 3 * quarter ? 2 : 3;
 }
 
+/* Is it on a list, and half of its blocks free? Without a lock, at some moment. */
+static inline UNSANITIZED bool slab_is_sparse(const struct slab *slab)
+{
+    return (unsigned)slab->bucket - SLAB_BUCKETS / 2 < SLAB_BUCKETS / 2;
+}
+
 #endif

@@ -150,6 +150,108 @@ static void slabs_can_be_prepared(void)
     CHECK(span_used_bytes() == before);
 }
 
+enum { SETTLERS = 400, SETTLER_BYTES = 600, ONE_IN = 8 };
+
+static unsigned char content(unsigned i, size_t at)
+{
+    return (unsigned char)(i * 7 + at * 3 + 1);
+}
+
+static void check_content(const unsigned char *p, unsigned i)
+{
+    for (size_t at = 0; at < SETTLER_BYTES; at++)
+        CHECK(p[at] == content(i, at));
+}
+
+/* Every eighth of the blocks stays, all with their content, in slots[0] and what follows, and none in a magazine. Returns how many. */
+static unsigned leave_sparse(struct heap *heap)
+{
+    for (unsigned i = 0; i < SETTLERS; i++) {
+        unsigned char *p = slots[i] = hak_malloc(SETTLER_BYTES);
+        CHECK(p != NULL);
+        for (size_t at = 0; at < SETTLER_BYTES; at++)
+            p[at] = content(i, at);
+    }
+    for (unsigned i = 0; i < SETTLERS; i++)
+        if (i % ONE_IN != 0)
+            hak_free(slots[i]);
+    magazine_flush_all(heap);
+    for (unsigned i = 0; i < SETTLERS / ONE_IN; i++)
+        slots[i] = slots[i * ONE_IN];
+    return SETTLERS / ONE_IN;
+}
+
+static void drop_settlers(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        check_content(slots[i], i * ONE_IN);
+        hak_free(slots[i]);
+    }
+}
+
+/* Blocks that are resized leave slabs of which more than half is free, until as few slabs are left as they need. */
+static void resized_blocks_leave_sparse_slabs(void)
+{
+    struct heap *heap = heap_own();
+    unsigned class = size_class_of(SETTLER_BYTES);
+    unsigned blocks = size_classes[class].blocks;
+    unsigned count = leave_sparse(heap);
+    uint64_t slabs = heap->counts->slabs[class];
+    uint32_t out = heap->shelf[class].blocks_out;
+    CHECK(slabs >= 2 + 2 * (uint64_t)count / blocks);
+    for (unsigned i = 0; i < count; i++)
+        CHECK((slots[i] = hak_realloc(slots[i], SETTLER_BYTES + i % 2)) != NULL);
+    CHECK(heap->shelf[class].blocks_out == out);
+    CHECK(heap->counts->slabs[class] <= 2 + (uint64_t)count / blocks);
+    for (unsigned i = 0; i < count; i++)
+        CHECK(hak_realloc(slots[i], SETTLER_BYTES) == slots[i]);
+    drop_settlers(count);
+}
+
+/* Nor in a full slab, nor in the one that blocks are taken from now, which one that is alone becomes. */
+static void settled_blocks_stay(void)
+{
+    struct heap *heap = heap_own();
+    unsigned class = size_class_of(SETTLER_BYTES);
+    (void)baseline(heap);
+    void *alone = hak_malloc(SETTLER_BYTES);
+    struct slab *slab = arena_span(alone);
+    magazine_flush_all(heap);
+    shelf_leave(heap, class);
+    CHECK(heap->shelf[class].current == NULL && slab_is_sparse(slab));
+    CHECK(hak_realloc(alone, SETTLER_BYTES) == alone);
+    CHECK(heap->shelf[class].current == slab && !slab_is_sparse(slab));
+    for (unsigned i = 0; i < SETTLERS; i++)
+        slots[i] = hak_malloc(SETTLER_BYTES);
+    for (unsigned i = 0; i < SETTLERS; i++)
+        CHECK(hak_realloc(slots[i], SETTLER_BYTES + i % 2) == slots[i]);
+    for (unsigned i = 0; i < SETTLERS; i++)
+        hak_free(slots[i]);
+    hak_free(alone);
+}
+
+/* Inside the door, and where they are another heap's. */
+static void blocks_that_cannot_settle_stay(void)
+{
+    struct heap *heap = heap_own();
+    struct view *word;
+    struct heap *other = heap_other(&word);
+    unsigned count = leave_sparse(heap);
+    heap->in_door = 1;
+    for (unsigned i = 0; i < count; i++)
+        CHECK(hak_realloc(slots[i], SETTLER_BYTES) == slots[i]);
+    heap->in_door = 0;
+    const unsigned class = 20;
+    void *theirs[1];
+    CHECK(shelf_take(other, class, theirs, 1) == 1);
+    shelf_leave(other, class);
+    CHECK(slab_is_sparse(arena_span(theirs[0])));
+    CHECK(hak_realloc(theirs[0], size_classes[class].size) == theirs[0]);
+    CHECK(slab_is_sparse(arena_span(theirs[0])));
+    shelf_put(other, theirs[0]);
+    drop_settlers(count);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +262,9 @@ int main(void)
         UNIT_TEST(slabs_change_owners),
         UNIT_TEST(full_slabs_stay),
         UNIT_TEST(slabs_can_be_prepared),
+        UNIT_TEST(resized_blocks_leave_sparse_slabs),
+        UNIT_TEST(settled_blocks_stay),
+        UNIT_TEST(blocks_that_cannot_settle_stay),
     };
     return cmocka_run_group_tests_name("shelf", tests, NULL, NULL);
 }

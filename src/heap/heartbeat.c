@@ -5,6 +5,7 @@
 #include "config/policy.h"
 #include "heap/budget.h"
 #include "heap/classes.h"
+#include "heap/crowd.h"
 #include "heap/events.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
@@ -62,6 +63,7 @@ void heartbeat(struct heap *heap)
     uint64_t now = clock_now_ms();
     give_back_old(heap, now);
     huge_consider(now);
+    crowd_consider();
     purger_consider(heap);
     if (heap_events.heartbeat != NULL)
         heap_events.heartbeat(heap);

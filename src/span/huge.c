@@ -20,6 +20,9 @@ enum { PAUSE = 8 };
 /* Of a superslab at most this part may come into memory by it. */
 enum { ABSENT_PART = 16 };
 
+/* What a superslab's `filled` counts. */
+#define FILLED_STEP ((size_t)4 * KIB)
+
 /* The kernel makes a mapping of each stretch of superslabs that are alike, of the 65,530 that a process may have. */
 enum { STRETCHES_MOST = 8192 };
 
@@ -50,9 +53,9 @@ static void set_huge(struct superslab *s, bool huge)
 
 static void set_filled(struct superslab *s, size_t bytes)
 {
-    size_t before = s->filled * 4 * KIB;
-    s->filled = (uint16_t)(bytes / (4 * KIB));
-    store_relaxed(&huge_filled, huge_filled - before + s->filled * 4 * KIB);
+    size_t before = s->filled * FILLED_STEP;
+    s->filled = (uint16_t)(bytes / FILLED_STEP);
+    store_relaxed(&huge_filled, huge_filled - before + s->filled * FILLED_STEP);
 }
 
 static bool is_wanted(void)

@@ -60,10 +60,10 @@ void heartbeat(struct heap *heap)
     classes_leave_closed(heap);
     life_clean_one();
     sleeper_look(heap);
+    crowd_consider();
     uint64_t now = clock_now_ms();
     give_back_old(heap, now);
     huge_consider(now);
-    crowd_consider();
     purger_consider(heap);
     if (heap_events.heartbeat != NULL)
         heap_events.heartbeat(heap);

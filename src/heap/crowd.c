@@ -2,7 +2,6 @@
 
 #include <stdint.h>
 
-#include "base/atomic.h"
 #include "base/bits.h"
 #include "heap/life.h"
 #include "os/os.h"
@@ -16,15 +15,15 @@ enum { THREADS_LEAST = 16 };
 enum { OF_PROCESSOR = 4 };
 
 static uint32_t asked;
-static size_t processors; /* 0: not known */
+size_t crowd_processors;
 
-size_t crowd_share(size_t bytes)
+size_t crowd_part(size_t bytes, size_t least)
 {
-    size_t most = load_relaxed(&processors);
+    size_t most = load_relaxed(&crowd_processors);
     size_t threads = life_count();
-    if (most == 0 || threads / OF_PROCESSOR <= most)
+    if (bytes <= least || threads / OF_PROCESSOR <= most)
         return bytes;
-    return bytes / threads * most * OF_PROCESSOR;
+    return max_size(bytes / threads * most * OF_PROCESSOR, least);
 }
 
 void crowd_consider(void)
@@ -32,5 +31,5 @@ void crowd_consider(void)
     if (LIKELY(load_relaxed(&asked) != 0) || life_count() < THREADS_LEAST || load_relaxed(&limit_bytes) < HELD_LEAST)
         return;
     if (exchange_acquire(&asked, 1u) == 0)
-        store_relaxed(&processors, os_processors());
+        store_relaxed(&crowd_processors, os_processors());
 }

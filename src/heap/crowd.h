@@ -10,8 +10,19 @@
 
 #include <stddef.h>
 
-/* What one of the threads may have of `bytes`. */
-size_t crowd_share(size_t bytes);
+#include "base/atomic.h"
+
+/* 0: not known. */
+extern HIDDEN size_t crowd_processors;
+
+/* What one of the threads may have of `bytes`, `least` or more, if it is known how many processors there are. */
+size_t crowd_part(size_t bytes, size_t least);
+
+/* The same whether it is known or not. */
+ALWAYS_INLINE size_t crowd_share(size_t bytes, size_t least)
+{
+    return LIKELY(load_relaxed(&crowd_processors) == 0) ? bytes : crowd_part(bytes, least);
+}
 
 /* Asks for the processors if it is time to. Inside the door, no lock held. */
 void crowd_consider(void);

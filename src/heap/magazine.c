@@ -79,8 +79,7 @@ static size_t batch_of(const struct heap *heap, unsigned class)
 static size_t cache_most(const struct heap *heap)
 {
     size_t share = (heap->units << UNIT_SHIFT) / CACHE_SHARE;
-    size_t most = load_relaxed(&policy.thread_cache_bytes);
-    return min_size(min_size(max_size(share, CACHE_LEAST), most), max_size(crowd_share(most), CACHE_LEAST));
+    return min_size(max_size(share, CACHE_LEAST), crowd_share(load_relaxed(&policy.thread_cache_bytes), CACHE_LEAST));
 }
 
 /* Gives a held magazine more slots; returns its top in the new place. The old place stays when there is no

@@ -143,11 +143,11 @@ static void note_filled(struct heap *heap, size_t bytes)
 
 static unsigned take(struct heap *heap, struct slab *slab, void **top, unsigned want)
 {
-    size_t holes = slab_absent_bytes(slab);
+    uint32_t absent = slab->absent;
     slab->heat = SLAB_HOT;
     unsigned got = slab_take(slab, top, want);
-    if (holes != 0)
-        note_filled(heap, holes - slab_absent_bytes(slab));
+    if (UNLIKELY(slab->absent != absent))
+        note_filled(heap, slab_bytes_of_pages(absent & ~slab->absent));
     if (HARDENED && got > 0)
         fence_touch(slab, *(top - got + 1));
     return got;

@@ -49,9 +49,14 @@ uint32_t slab_clean_units(const struct slab *slab)
     return clean;
 }
 
+size_t slab_bytes_of_pages(uint32_t pages)
+{
+    return count_ones64(pages) * os_page_size();
+}
+
 size_t slab_absent_bytes(const struct slab *slab)
 {
-    return slab->absent == 0 ? 0 : count_ones64(slab->absent) * os_page_size();
+    return slab->absent == 0 ? 0 : slab_bytes_of_pages(slab->absent);
 }
 
 void slab_set_clean(struct slab *slab, uint32_t clean)

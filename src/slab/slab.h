@@ -77,7 +77,8 @@ enum slab_verdict slab_put(struct slab *slab, const void *p);
  * all such pages are given back already. */
 size_t slab_purge_holes(struct slab *slab);
 
-/* Bytes of pages that have no memory. */
+/* Bytes of pages, of which there is a bit each; and of those that have no memory. */
+size_t slab_bytes_of_pages(uint32_t pages);
 size_t slab_absent_bytes(const struct slab *slab);
 
 /* Blocks were taken, from the one at `first` to the one at `last`: their pages may get memory. */

@@ -27,7 +27,7 @@ static void few_threads_ask_nothing(void)
     make_threads(15);
     CHECK(hak_malloc(64 * MIB) != NULL);
     crowd_consider();
-    CHECK(fake_os_processors_reads() == 0 && crowd_share(MIB) == MIB);
+    CHECK(fake_os_processors_reads() == 0 && crowd_share(MIB, 0) == MIB);
 }
 
 static void small_programs_ask_nothing(void)
@@ -35,7 +35,7 @@ static void small_programs_ask_nothing(void)
     fake_os_set_processors(1);
     make_threads(THREADS);
     crowd_consider();
-    CHECK(fake_os_processors_reads() == 0 && crowd_share(MIB) == MIB);
+    CHECK(fake_os_processors_reads() == 0 && crowd_share(MIB, 0) == MIB);
 }
 
 static void many_threads_share(void)
@@ -46,8 +46,9 @@ static void many_threads_share(void)
     crowd_consider();
     crowd_consider();
     CHECK(fake_os_processors_reads() == 1);
-    size_t share = crowd_share(THREADS * MIB);
-    CHECK(share == PROCESSORS * OF_PROCESSOR * MIB);
+    size_t share = PROCESSORS * OF_PROCESSOR * MIB;
+    CHECK(crowd_share(THREADS * MIB, 0) == share && crowd_share(THREADS * MIB, share + 1) == share + 1);
+    CHECK(crowd_share(KIB, MIB) == KIB);
 }
 
 static void enough_processors_share_nothing(void)
@@ -56,7 +57,7 @@ static void enough_processors_share_nothing(void)
     make_threads(THREADS);
     CHECK(hak_malloc(64 * MIB) != NULL);
     crowd_consider();
-    CHECK(fake_os_processors_reads() == 1 && crowd_share(3 * MIB) == 3 * MIB);
+    CHECK(fake_os_processors_reads() == 1 && crowd_share(3 * MIB, 0) == 3 * MIB);
 }
 
 /* What the magazines of a large heap may hold when they are used. */

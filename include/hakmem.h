@@ -134,11 +134,11 @@ struct hak_stats {
     size_t large_bytes;
     size_t cached_bytes;    /* free blocks in threads' magazines */
     size_t slab_free_bytes; /* free blocks in slabs, less holes */
-    size_t hole_bytes;      /* of slabs, given back */
+    size_t hole_bytes;      /* of slabs, pages that have no memory: given back, or not used yet */
     size_t bigcache_bytes;  /* freed large blocks that are kept */
     size_t dirty_bytes;     /* other free memory that still has its pages */
     size_t metadata_bytes;  /* the heap's own tables */
-    size_t held_bytes;      /* what counts for the limits */
+    size_t held_bytes;      /* what is in memory, or was requested: counts for the soft limit */
     size_t committed_bytes; /* of the heap's address space, usable; metadata included */
     size_t reserved_bytes;  /* address space of the heap */
 

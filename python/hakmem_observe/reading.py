@@ -161,6 +161,10 @@ def _classes(sizes: list[int], heaps: Heaps, units: Units, counters: set[str]) -
     return rows
 
 
+# What counts as charged, and is not in memory.
+_ABSENT = ("hole_bytes", "stock_clean_bytes", "untouched_bytes")
+
+
 def _memory(
     told: dict[str, Number], counters: dict[str, Number], classes: list[dict[str, Any]], units: Units, unit: int
 ) -> dict[str, Number]:
@@ -180,9 +184,11 @@ def _memory(
         "dirty_bytes": units.dirty * unit,
         "metadata_bytes": metadata,
     }
-    for name, whole in (("held_bytes", "charged_bytes"), ("committed_bytes", "usable_bytes")):
-        if whole in told:
-            found[name] = int(told[whole] or 0) + metadata
+    if "charged_bytes" in told:
+        absent = sum(int(told.get(name) or 0) for name in _ABSENT) - int(told.get("filled_bytes") or 0)
+        found["held_bytes"] = max(0, int(told["charged_bytes"] or 0) + metadata - max(0, absent))
+    if "usable_bytes" in told:
+        found["committed_bytes"] = int(told["usable_bytes"] or 0) + metadata
     purged = [int(counters[name] or 0) for name in ("purged_unit_bytes", "purged_hole_bytes") if name in counters]
     if purged:
         found["purged_bytes"] = sum(purged)

@@ -16,6 +16,7 @@
 #include "observe/profile_sites.h"
 #include "observe/profile_slabs.h"
 #include "os/os.h"
+#include "span/huge.h"
 #include "span/limit.h"
 #include "span/span.h"
 #include "span/superslab.h"
@@ -59,11 +60,14 @@ const struct metric metrics[] = {
     WORD(METRIC_MEMORY, "sampled_live_blocks", slabs_live.blocks, "how many of them"),
     EACH(METRIC_MEMORY, "bigcache_bytes", bigcache_shards, bytes, "freed large blocks that are kept for the next requests"),
     SCALED(METRIC_MEMORY, "dirty_bytes", superslab_dirty, UNIT_SIZE, "free units that still have their pages; given back by age"),
-    WORD(METRIC_MEMORY, "metadata_bytes", meta_bytes, "the allocator's own tables; not all of it is in memory"),
+    WORD(METRIC_MEMORY, "metadata_bytes", meta_bytes, "the allocator's own tables, as far as they were used"),
     IN_HEAP(METRIC_MEMORY, "slab_bytes", units, UNIT_SIZE, "slabs of all size classes: live, cached and free blocks, and holes"),
-    IN_HEAP(METRIC_MEMORY, "hole_bytes", hole_bytes, 1, "of slabs, pages without a block in use that were given back"),
+    IN_HEAP(METRIC_MEMORY, "hole_bytes", hole_bytes, 1, "of slabs, pages without a block in use that have no memory: given back, or not used yet"),
     IN_HEAP(METRIC_MEMORY, "stock_bytes", stock_units, UNIT_SIZE, "free units that heaps keep by them for their next slabs"),
-    WORD(METRIC_MEMORY, "charged_bytes", limit_bytes, "units in use, and free ones with their pages; limits count it and metadata_bytes"),
+    IN_HEAP(METRIC_MEMORY, "stock_clean_bytes", stock_clean, UNIT_SIZE, "of them, those that have no memory yet"),
+    EACH(METRIC_MEMORY, "untouched_bytes", large_live, untouched, "of large blocks, ends that nobody can use and that have no memory"),
+    WORD(METRIC_MEMORY, "filled_bytes", huge_filled, "of what counts as without memory, what has some in huge pages"),
+    WORD(METRIC_MEMORY, "charged_bytes", limit_bytes, "units in use, and free ones with their pages: at most so much of the range is in memory"),
     WORD(METRIC_MEMORY, "used_bytes", span_totals.used_bytes, "units in slabs, in stocks, and of large blocks, kept ones too"),
     WORD(METRIC_MEMORY, "usable_bytes", span_totals.committed_bytes, "of the range, what may be written"),
     WORD(METRIC_MEMORY, "reserved_bytes", span_totals.reserved_bytes, "the range: addresses, not memory"),

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "check/run.h"
+#include "heap/absent.h"
 #include "heap/door.h"
 #include "heap/fork.h"
 #include "heap/life.h"
@@ -60,7 +61,7 @@ static void read(void *argument)
     struct run_counts checked = run_counts();
     stats->small_blocks += checked.blocks;
     stats->small_bytes += checked.bytes;
-    stats->metadata_bytes = meta_committed();
+    stats->metadata_bytes = load_relaxed(&meta_bytes);
     struct slabs_counts sampled = slabs_counts();
     stats->small_blocks += sampled.blocks;
     stats->small_bytes += sampled.bytes;
@@ -70,7 +71,9 @@ static void read(void *argument)
     stats->large_bytes = large.live_bytes;
     stats->bigcache_bytes = bigcache_bytes();
     stats->dirty_bytes = span.dirty_bytes;
-    stats->held_bytes = limit_held();
+    size_t bound = limit_held();
+    size_t absent = absent_bytes();
+    stats->held_bytes = bound > absent ? bound - absent : 0;
     stats->purged_bytes += span.purged_bytes;
 }
 

@@ -58,6 +58,14 @@ static void sums_of_group(struct out *out, enum metric_group group)
             number(out, metrics[i].name, metric_sum(&metrics[i]));
 }
 
+/* As stats_read has it, from the same words as tools outside. */
+static uint64_t held_bytes(void)
+{
+    uint64_t bound = sum_of("charged_bytes") + sum_of("metadata_bytes") + sum_of("filled_bytes");
+    uint64_t absent = sum_of("hole_bytes") + sum_of("stock_clean_bytes") + sum_of("untouched_bytes");
+    return bound > absent ? bound - absent : 0;
+}
+
 static void memory(struct out *out)
 {
     uint64_t live = 0;
@@ -73,7 +81,7 @@ static void memory(struct out *out)
     out_print(out, ",\"memory\":{\"small_live_bytes\":%lu", (unsigned long)live);
     number(out, "cached_bytes", cached);
     number(out, "slab_free_bytes", slabs > used ? slabs - used : 0);
-    number(out, "held_bytes", sum_of("charged_bytes") + metadata);
+    number(out, "held_bytes", held_bytes());
     number(out, "committed_bytes", sum_of("usable_bytes") + metadata);
     number(out, "purged_bytes", sum_of("purged_unit_bytes") + sum_of("purged_hole_bytes"));
     sums_of_group(out, METRIC_MEMORY);

@@ -27,6 +27,7 @@ struct lock meta_lock = LOCK_INITIALIZER(LOCK_META);
 static char *chunk_at; /* unused part of the newest chunk */
 static char *chunk_end;
 static size_t chunk_next = CHUNK_FIRST;
+static size_t committed;
 size_t meta_bytes;
 static struct piece *pieces[KEPT_GRAINS + 1]; /* by grains */
 
@@ -49,7 +50,7 @@ static bool add_chunk(size_t least)
     chunk_at = at + page;
     chunk_end = chunk_at + bytes;
     chunk_next = min_size(chunk_next * 2, CHUNK_MOST);
-    store_relaxed(&meta_bytes, meta_bytes + bytes);
+    store_relaxed(&committed, committed + bytes);
     return true;
 }
 
@@ -61,6 +62,7 @@ static void *bump(size_t bytes, size_t align)
             return NULL;
         at = (char *)align_up((uintptr_t)chunk_at, align);
     }
+    store_relaxed(&meta_bytes, meta_bytes + (size_t)(at + bytes - chunk_at));
     chunk_at = at + bytes;
     return at;
 }
@@ -132,5 +134,11 @@ void meta_free(void *freed, size_t bytes)
 
 size_t meta_committed(void)
 {
-    return load_relaxed(&meta_bytes);
+    return load_relaxed(&committed);
+}
+
+size_t meta_absent(void)
+{
+    size_t used = load_relaxed(&meta_bytes);
+    return max_size(load_relaxed(&committed), used) - used;
 }

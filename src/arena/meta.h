@@ -21,8 +21,11 @@ void meta_free(void *piece, size_t bytes);
 /* Bytes of committed metadata memory. Takes no lock. */
 size_t meta_committed(void);
 
-/* The same, for who reads it from outside. */
+/* Of them, those that were ever given out: the others have no memory. */
 extern HIDDEN size_t meta_bytes;
+
+/* Bytes of the others. Takes no lock. */
+size_t meta_absent(void);
 
 /* For fork and for calls from signal handlers. */
 extern HIDDEN struct lock meta_lock;

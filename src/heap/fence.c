@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "heap/relief.h"
 #include "heap/seal.h"
 #include "os/os.h"
@@ -32,7 +33,7 @@ static char *closed_from(char *base, unsigned class)
     return class == ZERO_CLASS ? base : base + size_classes[class].units * UNIT_SIZE;
 }
 
-void *fence_take(struct heap *heap, unsigned class, uint32_t *fence)
+void *fence_take(struct heap *heap, unsigned class, uint32_t *fence, uint32_t *clean)
 {
     bool zero;
     unsigned units = size_classes[class].units;
@@ -47,6 +48,7 @@ void *fence_take(struct heap *heap, unsigned class, uint32_t *fence)
     char *closed = closed_from(base, class);
     if (!zero)
         memset(base, 0, units * UNIT_SIZE);
+    *clean = zero ? mask32(units) : 0;
     if (closed < end)
         (void)os_close(closed, (size_t)(end - closed));
     note_units(heap, (ptrdiff_t)units);

@@ -9,8 +9,8 @@
 
 #include "heap/heap.h"
 
-/* Units for a slab of the class; how many closed ones follow. NULL: out of memory. */
-void *fence_take(struct heap *heap, unsigned class, uint32_t *fence);
+/* Units for a slab of the class; how many closed ones follow; bit u of *clean: unit u has no pages. NULL: out of memory. */
+void *fence_take(struct heap *heap, unsigned class, uint32_t *fence, uint32_t *clean);
 
 /* Of a slab that fresh blocks are taken from, up to this one. They are read before they are written: a read would bring the
  * system's page of zeroes, and the write after it a second fault. Writes nothing but zeroes, over zeroes. */

@@ -80,6 +80,7 @@ struct unit_group {
     char *base;     /* of the group, aligned to its size */
     uint32_t units; /* its size */
     uint32_t free;  /* bit u: unit u is in stock */
+    uint32_t clean; /* bit u: it is, and reads as zero, and has no pages */
 };
 
 /* The stack that a signal handler runs on, if it has one of its own (sigaltstack); else empty. */
@@ -126,9 +127,10 @@ struct heap {
     uint32_t record;             /* units; beyond them its slabs are more than ever, and it looks for holes first */
     uint32_t holes_next;         /* the first class in which it looks for holes the next time */
     size_t units;                /* that its slabs hold */
-    size_t hole_bytes;           /* of its slabs, given back */
+    size_t hole_bytes;           /* of its slabs, pages that have no memory */
     struct heap_counts *counts;  /* immutable */
     uint32_t stock_units;        /* in stock */
+    uint32_t stock_clean;        /* of them, those that have no pages */
     struct unit_group stock[STOCK_GROUPS];
     struct outbox outbox[OUTBOXES];
     struct shelf shelf[SIZE_CLASSES];

@@ -5,6 +5,7 @@
 #include "config/policy.h"
 #include "heap/budget.h"
 #include "heap/classes.h"
+#include "heap/crowd.h"
 #include "heap/events.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
@@ -59,6 +60,7 @@ void heartbeat(struct heap *heap)
     classes_leave_closed(heap);
     life_clean_one();
     sleeper_look(heap);
+    crowd_consider();
     uint64_t now = clock_now_ms();
     give_back_old(heap, now);
     huge_consider(now);

@@ -16,6 +16,14 @@ static size_t purge(struct heap *heap, struct slab *slab)
     return bytes;
 }
 
+/* All of a huge page is in memory. */
+static void split(struct heap *heap, struct slab *slab)
+{
+    store_relaxed(&heap->hole_bytes, heap->hole_bytes - slab_absent_bytes(slab));
+    slab->absent = 0;
+    huge_split_at(slab->base);
+}
+
 /* In a huge page few holes are not worth what it saves. */
 static bool is_left_whole(const struct slab *slab)
 {
@@ -30,7 +38,8 @@ static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)
     }
     if (slab->heat == SLAB_COLD || is_left_whole(slab))
         return 0;
-    huge_split_at(slab->base);
+    if (huge_is_at(slab->base))
+        split(heap, slab);
     return purge(heap, slab);
 }
 

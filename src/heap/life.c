@@ -82,12 +82,20 @@ static struct heap *create(void)
     heap->lock.rank = LOCK_HEAP;
     heap->in_door = 1;
     lock_take(&life_lock);
-    heap->number = heaps++;
+    heap->number = heaps;
+    store_relaxed(&heaps, heaps + 1);
     heap->next = life_newest;
     store_release(&life_newest, heap);
     lock_drop(&life_lock);
     budget_begin(heap);
     return heap;
+}
+
+size_t life_count(void)
+{
+    uint32_t idle = load_relaxed(&idle_count);
+    uint32_t all = load_relaxed(&heaps);
+    return all > idle ? all - idle : 0;
 }
 
 struct heap *life_birth(struct view **tls)

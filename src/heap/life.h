@@ -44,6 +44,9 @@ void life_clean(struct heap *heap);
 /* The same, and gives back the holes of its slabs. Returns their bytes. */
 size_t life_purge(struct heap *heap);
 
+/* Heaps that threads have, about. Takes no lock. */
+size_t life_count(void);
+
 /* The newest heap; the others follow by `next`. Any thread. */
 struct heap *life_heaps(void);
 

@@ -9,6 +9,7 @@
 #include "base/probe.h"
 #include "config/policy.h"
 #include "heap/classes.h"
+#include "heap/crowd.h"
 #include "heap/delay.h"
 #include "heap/interrupt.h"
 #include "heap/mail.h"
@@ -74,11 +75,11 @@ static size_t batch_of(const struct heap *heap, unsigned class)
     return divide_up(heap->shelf[class].capacity * load_relaxed(&policy.batch_eighths[class]), 8);
 }
 
-/* Most bytes that all magazines of the heap may hold: a share of what its slabs are made of. */
+/* Most bytes that all magazines of the heap may hold: a share of what its slabs are made of, less among many threads. */
 static size_t cache_most(const struct heap *heap)
 {
     size_t share = (heap->units << UNIT_SHIFT) / CACHE_SHARE;
-    return min_size(max_size(share, CACHE_LEAST), load_relaxed(&policy.thread_cache_bytes));
+    return min_size(max_size(share, CACHE_LEAST), crowd_share(load_relaxed(&policy.thread_cache_bytes), CACHE_LEAST));
 }
 
 /* Gives a held magazine more slots; returns its top in the new place. The old place stays when there is no

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/lock.h"
+#include "heap/absent.h"
 #include "heap/budget.h"
 #include "heap/interrupt.h"
 #include "heap/keeper.h"
@@ -36,11 +37,11 @@ bool relief_at_heartbeat(struct limit_notice *notice)
         return false;
     if (limit_begin_learning())
         limit_learn(os_memory_limit());
-    if (!limit_begin_relief())
+    if (!limit_begin_relief(absent_bytes()))
         return false;
     (void)relief_give_back(NULL);
     /* Between the handlers of a fork this thread holds every lock, though it does not notice. */
-    return !lock_passes() && limit_begin_notice(notice);
+    return !lock_passes() && limit_begin_notice(notice, absent_bytes());
 }
 
 void relief_tell(const struct limit_notice *notice)

@@ -4,9 +4,11 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fail.h"
+#include "config/policy.h"
 #include "heap/classes.h"
 #include "heap/fence.h"
 #include "heap/life.h"
+#include "heap/relief.h"
 #include "heap/report.h"
 #include "heap/stock.h"
 
@@ -58,6 +60,11 @@ static void give_units(struct heap *heap, void *base, unsigned class, uint32_t f
         stock_give(heap, base, size_classes[class].units, clean);
 }
 
+static void note_holes(struct heap *heap, size_t bytes)
+{
+    store_relaxed(&heap->hole_bytes, heap->hole_bytes + bytes);
+}
+
 static void count_out(struct shelf *shelf, int blocks)
 {
     store_relaxed(&shelf->blocks_out, shelf->blocks_out + (uint32_t)blocks);
@@ -68,17 +75,21 @@ static struct slab *make_counted(struct heap *heap, unsigned class)
 {
     unsigned units = size_classes[class].units;
     uint32_t fence = 0;
+    uint32_t clean = 0;
     if (UNLIKELY(heap->units > heap->record + RECORD_LEAST))
         purge_at_record(heap);
-    void *base = HARDENED ? fence_take(heap, class, &fence) : stock_take(heap, units);
+    void *base = HARDENED ? fence_take(heap, class, &fence, &clean) : stock_take(heap, units, &clean);
     if (base == NULL)
         return NULL;
     struct slab *slab = slab_make(class, base);
     if (slab == NULL) {
-        give_units(heap, base, class, fence, 0);
+        give_units(heap, base, class, fence, clean);
         return NULL;
     }
     slab->fence = (uint16_t)fence;
+    if (policy.huge != HUGE_ON) /* a first touch takes more than a page */
+        slab_set_clean(slab, clean);
+    note_holes(heap, slab_absent_bytes(slab));
     arena_assign(base, units, (uintptr_t)heap | class, slab);
     return slab;
 }
@@ -93,17 +104,10 @@ static struct slab *make(struct heap *heap, unsigned class)
     return slab;
 }
 
-/* Before the slab's pages come back, or leave the heap. */
-static void forget_holes(struct heap *heap, const struct slab *slab)
-{
-    if (UNLIKELY(slab->purged != 0))
-        store_relaxed(&heap->hole_bytes, heap->hole_bytes - slab_purged_bytes(slab));
-}
-
 static void release(struct heap *heap, struct slab *slab)
 {
     unsigned class = slab->class;
-    forget_holes(heap, slab);
+    note_holes(heap, -slab_absent_bytes(slab));
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
     give_units(heap, slab->base, class, slab->fence, slab_clean_units(slab));
     slab_discard(slab);
@@ -129,11 +133,21 @@ static struct slab *find_room(struct heap *heap, unsigned class, bool may_make)
     return slab;
 }
 
+/* Of blocks that were taken, so many bytes are in pages that had no memory. */
+static void note_filled(struct heap *heap, size_t bytes)
+{
+    note_holes(heap, -bytes);
+    limit_note_filled(bytes);
+    relief_note(heap);
+}
+
 static unsigned take(struct heap *heap, struct slab *slab, void **top, unsigned want)
 {
-    forget_holes(heap, slab);
+    uint32_t absent = slab->absent;
     slab->heat = SLAB_HOT;
     unsigned got = slab_take(slab, top, want);
+    if (UNLIKELY(slab->absent != absent))
+        note_filled(heap, slab_bytes_of_pages(absent & ~slab->absent));
     if (HARDENED && got > 0)
         fence_touch(slab, *(top - got + 1));
     return got;
@@ -226,7 +240,7 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
     count_out(shelf, (int)(slab->blocks - slab->free));
     owner_add(&heap->counts->slabs[slab->class], 1u);
     store_relaxed(&heap->units, heap->units + slab->units);
-    store_relaxed(&heap->hole_bytes, heap->hole_bytes + slab_purged_bytes(slab));
+    note_holes(heap, slab_absent_bytes(slab));
     enlist(shelf, slab);
 }
 
@@ -242,7 +256,7 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class)
         ASSERT(shelf->blocks_out >= slab->blocks - slab->free);
         count_out(shelf, -(int)(slab->blocks - slab->free));
         classes_uncount_slab(heap, class);
-        forget_holes(heap, slab);
+        note_holes(heap, -slab_absent_bytes(slab));
         store_relaxed(&heap->units, heap->units - slab->units);
     }
     return slab;

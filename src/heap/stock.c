@@ -17,22 +17,47 @@ static unsigned group_units(const struct heap *heap)
     return share < 2 ? 1 : (unsigned)min_size((size_t)1 << log2_floor(share), GROUP_UNITS_MOST);
 }
 
-static void count_stock(struct heap *heap, int units)
+static void put_in(struct heap *heap, struct unit_group *group, uint32_t units, uint32_t clean)
 {
-    store_relaxed(&heap->stock_units, heap->stock_units + (uint32_t)units);
+    group->free |= units;
+    group->clean |= clean;
+    store_relaxed(&heap->stock_units, heap->stock_units + count_ones64(units));
+    store_relaxed(&heap->stock_clean, heap->stock_clean + count_ones64(clean));
 }
 
-static void *take_from(struct heap *heap, struct unit_group *group, unsigned units)
+static void take_out(struct heap *heap, struct unit_group *group, uint32_t units)
+{
+    store_relaxed(&heap->stock_units, heap->stock_units - count_ones64(units));
+    store_relaxed(&heap->stock_clean, heap->stock_clean - count_ones64(units & group->clean));
+    group->free &= ~units;
+    group->clean &= ~units;
+}
+
+static void *take_from(struct heap *heap, struct unit_group *group, unsigned units, uint32_t *clean)
 {
     uint32_t mask = mask32(units);
     for (unsigned first = 0; first + units <= GROUP_UNITS_MOST; first++) {
         if ((group->free >> first & mask) == mask) {
-            group->free &= ~(mask << first);
-            count_stock(heap, -(int)units);
+            *clean = group->clean >> first & mask;
+            take_out(heap, group, mask << first);
             return group->base + first * UNIT_SIZE;
         }
     }
     return NULL;
+}
+
+/* Of a run that span_take has given. */
+static uint32_t clean_units(unsigned units, bool zero)
+{
+    return zero ? mask32(units) : 0;
+}
+
+static void *take_span(unsigned units, uint32_t *clean)
+{
+    bool zero;
+    void *at = span_take(units, 1, &zero);
+    *clean = clean_units(units, zero);
+    return at;
 }
 
 static struct unit_group *new_group(struct heap *heap, unsigned size)
@@ -45,38 +70,27 @@ static struct unit_group *new_group(struct heap *heap, unsigned size)
         char *base = span_take(size, size, &zero);
         if (base == NULL)
             return NULL;
-        *group = (struct unit_group){.base = base, .units = size, .free = mask32(size)};
-        count_stock(heap, (int)size);
+        *group = (struct unit_group){.base = base, .units = size};
+        put_in(heap, group, mask32(size), clean_units(size, zero));
         return group;
     }
     return NULL;
 }
 
-static void *take(struct heap *heap, unsigned units)
+static void *take(struct heap *heap, unsigned units, uint32_t *clean)
 {
     unsigned size = group_units(heap);
-    bool zero;
     if (units >= size)
-        return span_take(units, 1, &zero);
+        return take_span(units, clean);
     for (int i = 0; i < STOCK_GROUPS; i++) {
-        void *at = take_from(heap, &heap->stock[i], units);
+        void *at = take_from(heap, &heap->stock[i], units, clean);
         if (at == NULL)
             continue;
         tally(heap, COUNT_FROM_STOCK);
         return at;
     }
     struct unit_group *group = new_group(heap, size);
-    return group != NULL ? take_from(heap, group, units) : span_take(units, 1, &zero);
-}
-
-void *stock_take(struct heap *heap, unsigned units)
-{
-    void *at = take(heap, units);
-    if (at == NULL)
-        return NULL;
-    store_relaxed(&heap->units, heap->units + units);
-    relief_note(heap);
-    return at;
+    return group != NULL ? take_from(heap, group, units, clean) : take_span(units, clean);
 }
 
 /* Those that are alike together. */
@@ -89,6 +103,31 @@ static void give(char *at, unsigned units, uint32_t clean)
     }
 }
 
+/* What there is of a group. */
+static void give_group(struct heap *heap, struct unit_group *group)
+{
+    uint32_t clean = group->clean;
+    uint32_t left = group->free;
+    take_out(heap, group, left);
+    while (left != 0) {
+        unsigned first;
+        unsigned units = lowest_run128(left, &first);
+        give(group->base + first * UNIT_SIZE, units, clean >> first);
+        left &= ~(mask32(units) << first);
+    }
+    *group = (struct unit_group){0};
+}
+
+void *stock_take(struct heap *heap, unsigned units, uint32_t *clean)
+{
+    void *at = take(heap, units, clean);
+    if (at == NULL)
+        return NULL;
+    store_relaxed(&heap->units, heap->units + units);
+    relief_note(heap);
+    return at;
+}
+
 void stock_give(struct heap *heap, void *at, unsigned units, uint32_t clean)
 {
     store_relaxed(&heap->units, heap->units - units);
@@ -98,13 +137,9 @@ void stock_give(struct heap *heap, void *at, unsigned units, uint32_t clean)
         size_t size = group->units * UNIT_SIZE;
         if (offset >= size || offset + units * UNIT_SIZE > size)
             continue; /* below (the distance wraps), above, or across the end: not of this group */
-        group->free |= mask32(units) << (offset >> UNIT_SHIFT);
-        count_stock(heap, (int)units);
-        if (group->free == mask32(group->units)) {
-            count_stock(heap, -(int)group->units);
-            span_give(group->base, group->units, true);
-            *group = (struct unit_group){0};
-        }
+        put_in(heap, group, mask32(units) << (offset >> UNIT_SHIFT), clean << (offset >> UNIT_SHIFT));
+        if (group->free == mask32(group->units))
+            give_group(heap, group);
         return;
     }
     give(at, units, clean);
@@ -112,15 +147,6 @@ void stock_give(struct heap *heap, void *at, unsigned units, uint32_t clean)
 
 void stock_trim(struct heap *heap)
 {
-    for (int i = 0; i < STOCK_GROUPS; i++) {
-        struct unit_group *group = &heap->stock[i];
-        for (uint32_t left = group->free; left != 0;) {
-            unsigned first;
-            unsigned units = lowest_run128(left, &first);
-            span_give(group->base + first * UNIT_SIZE, units, true);
-            left &= ~(mask32(units) << first);
-        }
-        *group = (struct unit_group){0};
-    }
-    store_relaxed(&heap->stock_units, 0u);
+    for (int i = 0; i < STOCK_GROUPS; i++)
+        give_group(heap, &heap->stock[i]);
 }

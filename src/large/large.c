@@ -71,6 +71,28 @@ static void allow_huge_pages(char *at, size_t units, size_t least)
         os_allow_huge_pages(at, bytes);
 }
 
+static void set_untouched(struct large *block, size_t bytes)
+{
+    if (bytes != block->untouched)
+        add_relaxed(&large_live[shard_of_thread()].untouched, bytes - block->untouched);
+    block->untouched = bytes;
+}
+
+/* From where on no user can use it. A first touch of a huge page takes more than is touched. */
+static size_t behind_user(const struct large *block)
+{
+    size_t all = block->units << UNIT_SHIFT;
+    size_t end = HARDENED ? block->reach : align_up(block->bytes, os_page_size());
+    return policy.huge == HUGE_ON || end > all ? 0 : all - end;
+}
+
+/* The user may use more than before, or less. */
+static void note_use(struct large *block)
+{
+    if (block->untouched != 0)
+        set_untouched(block, min_size(block->untouched, behind_user(block)));
+}
+
 /* Gives a run back; `zero` if it reads as zero. A moved one first gets ordinary pages, so that its mapping merges with its
  * neighbours. */
 static void give_units(char *at, size_t units, bool moved, bool zero)
@@ -93,6 +115,7 @@ static void give_fenced(struct large *block)
 static void release(struct large *block)
 {
     arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
+    set_untouched(block, 0);
     if (HARDENED)
         give_fenced(block);
     else
@@ -184,6 +207,7 @@ static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
         release(block);
         return NULL;
     }
+    note_use(block);
     *zero = HARDENED;
     return block;
 }
@@ -200,6 +224,8 @@ static NOINLINE struct large *make_for(size_t units, size_t size, size_t align, 
         fenced_begin(block, *zero);
         *zero = true;
     }
+    if (*zero)
+        set_untouched(block, behind_user(block));
     return block;
 }
 
@@ -273,6 +299,7 @@ static void set_bytes(struct large *block, size_t size)
 {
     size_t before = block->bytes;
     block->bytes = usable(block, size);
+    note_use(block);
     count_live(0, block->bytes - before);
 }
 
@@ -314,6 +341,7 @@ static bool move(struct large *block, size_t units)
     if (!block->moved)
         add_relaxed(&moved_blocks, (size_t)1);
     block->moved = true;
+    set_untouched(block, 0);
     allow_huge_pages(to, units, HUGE_LEAST);
     block->base = to;
     block->units = units;
@@ -336,12 +364,14 @@ static bool try_move(struct large *block, size_t units)
 /* A moved block is one mapping; units beyond its end are of another, which mremap would refuse later. */
 static bool extend(struct large *block, size_t units)
 {
-    bool zero = false;
+    bool zero = true;
+    size_t more = units - block->units;
     char *end = block->base + (block->units << UNIT_SHIFT);
-    if (block->moved || !span_extend(end, units - block->units, &zero))
+    if (block->moved || !span_extend(end, more, &zero))
         return false;
-    clear_tags(end, units - block->units);
+    clear_tags(end, more);
     block->units = units;
+    set_untouched(block, zero ? block->untouched + (more << UNIT_SHIFT) : 0); /* until it is known what its user gets */
     return true;
 }
 
@@ -350,6 +380,7 @@ static void shrink(struct large *block, size_t units)
     char *tail = block->base + (units << UNIT_SHIFT);
     give_units(tail, block->units - units, block->moved, false);
     block->units = units;
+    set_untouched(block, 0);
 }
 
 static void *resize_fenced(struct large *block, size_t size)
@@ -380,5 +411,6 @@ void large_stats(struct large_stats *stats)
     for (unsigned i = 0; i < SHARDS; i++) {
         stats->live_blocks += load_relaxed(&large_live[i].blocks);
         stats->live_bytes += load_relaxed(&large_live[i].bytes);
+        stats->untouched_bytes += load_relaxed(&large_live[i].untouched);
     }
 }

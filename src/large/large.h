@@ -22,6 +22,7 @@ struct large {
     char *base;
     size_t units;
     size_t bytes;          /* that the user may use: what was asked for, rounded up to 4 KiB */
+    size_t untouched;      /* at its end, pages that were new and that no user could use: they have no memory */
     struct list_node link; /* BigCache: among blocks of its bin */
     struct list_node age;  /* BigCache: among those that are kept for as long, newest first */
     uint64_t freed_ms;
@@ -80,7 +81,8 @@ void large_evict_old(uint64_t now_ms);
 /* A block may be freed by a thread of another shard: only the sums mean something. */
 struct large_live {
     size_t blocks;
-    size_t bytes; /* usable */
+    size_t bytes;     /* usable */
+    size_t untouched; /* of kept blocks, too */
 } ALIGNED(SHARD_ALIGN);
 
 extern HIDDEN struct large_live large_live[SHARDS];
@@ -88,6 +90,7 @@ extern HIDDEN struct large_live large_live[SHARDS];
 struct large_stats {
     size_t live_blocks;
     size_t live_bytes; /* usable */
+    size_t untouched_bytes;
 };
 
 void large_stats(struct large_stats *stats);

@@ -6,13 +6,24 @@
 
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "os/kernel.h"
 #include "os/lines.h"
 #include "os/os.h"
 
-/* What is static here saves some KiB of a stack that may be small. */
 enum { TEXT_MOST = LINES_TEXT_MOST };
 
-static struct lines lines;
+/* What is static here saves some KiB of a stack that may be small. Of each controller: they are looked up at different times, by
+ * any thread. */
+struct search {
+    enum cgroup_controller what;
+    const char *top;
+    size_t least; /* length of the hierarchy's part of `directory` */
+    struct lines lines;
+    char file[TEXT_MOST];
+    char group[TEXT_MOST];
+    char directory[TEXT_MOST];
+    char text[64];
+};
 
 /* False: it does not fit. */
 static bool copy(char to[TEXT_MOST], const char *first, const char *second)
@@ -23,104 +34,136 @@ static bool copy(char to[TEXT_MOST], const char *first, const char *second)
     return true;
 }
 
-/* The path of the process's group, in the hierarchy that is asked for; "": it is in none. */
-static void find_group(const char *top, enum cgroup_version version, char group[TEXT_MOST])
+/* The path of the process's group, in the hierarchy that is asked for. False: it is in none. */
+static bool find_group(struct search *search, enum cgroup_version version)
 {
-    static char file[TEXT_MOST];
-    group[0] = '\0';
-    if (!copy(file, top, "/proc/self/cgroup") || !lines_open(&lines, file))
-        return;
-    for (const char *line, *path; group[0] == '\0' && (line = lines_next(&lines)) != NULL;)
-        if (cgroup_parse_membership(line, &path) == version)
-            (void)copy(group, path, "");
-    lines_close(&lines);
+    search->group[0] = '\0';
+    if (!copy(search->file, search->top, "/proc/self/cgroup") || !lines_open(&search->lines, search->file))
+        return false;
+    for (const char *line, *path; search->group[0] == '\0' && (line = lines_next(&search->lines)) != NULL;)
+        if (cgroup_parse_membership(line, search->what, &path) == version)
+            (void)copy(search->group, path, "");
+    lines_close(&search->lines);
+    return search->group[0] != '\0';
 }
 
-/* The directory where a group lies, *least the length of its hierarchy's part. A group that no mount shows lies above
- * what is mounted, and that is the nearest to be had. False: nothing is mounted. */
-static bool find_directory(const char *top, enum cgroup_version version, const char *group, char directory[TEXT_MOST],
-                           size_t *least)
+/* The directory where a group lies. A group that no mount shows lies above what is mounted, and that is the nearest to be had.
+ * False: nothing is mounted. */
+static bool find_directory(struct search *search, enum cgroup_version version)
 {
     const char *below = NULL;
     struct cgroup_mount mount;
-    *least = 0;
-    if (!copy(directory, top, "/proc/self/mountinfo") || !lines_open(&lines, directory))
+    search->least = 0;
+    if (!copy(search->file, search->top, "/proc/self/mountinfo") || !lines_open(&search->lines, search->file))
         return false;
-    for (char *line; below == NULL && (line = lines_next(&lines)) != NULL;) {
-        if (cgroup_parse_mount(line, &mount) != version)
+    for (char *line; below == NULL && (line = lines_next(&search->lines)) != NULL;) {
+        if (cgroup_parse_mount(line, search->what, &mount) != version)
             continue;
-        below = cgroup_below(group, mount.root);
-        if ((below == NULL && *least != 0) || !copy(directory, top, mount.point))
+        below = cgroup_below(search->group, mount.root);
+        if ((below == NULL && search->least != 0) || !copy(search->directory, search->top, mount.point))
             continue;
-        *least = strlen(directory);
-        if (below != NULL && *least + strlen(below) < TEXT_MOST)
-            memcpy(directory + *least, below, strlen(below) + 1);
+        search->least = strlen(search->directory);
+        if (below != NULL && search->least + strlen(below) < TEXT_MOST)
+            memcpy(search->directory + search->least, below, strlen(below) + 1);
     }
-    lines_close(&lines);
-    return *least != 0;
+    lines_close(&search->lines);
+    return search->least != 0;
 }
 
 /* Without a mountinfo: where it is mounted everywhere. */
-static bool guess_directory(const char *top, const char *usual, const char *group, char directory[TEXT_MOST],
-                            size_t *least)
+static bool guess_directory(struct search *search, enum cgroup_version version)
 {
-    static char hierarchy[TEXT_MOST];
-    const char *below = cgroup_below(group, "/");
-    if (!copy(hierarchy, top, usual) || !copy(directory, hierarchy, below != NULL ? below : ""))
+    static const char *const usual[CGROUP_CONTROLLERS][CGROUP_VERSIONS] = {
+        [CGROUP_MEMORY] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"},
+        [CGROUP_CPU] = {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"},
+    };
+    const char *below = cgroup_below(search->group, "/");
+    if (!copy(search->file, search->top, usual[search->what][version])
+        || !copy(search->directory, search->file, below != NULL ? below : ""))
         return false;
-    *least = strlen(hierarchy);
+    search->least = strlen(search->file);
     return true;
 }
 
-static size_t limit_in(const char *directory, const char *name)
+/* What a file in the directory says, with no end of line; "": there is none. */
+static const char *text_of(struct search *search, const char *name)
 {
-    static char path[TEXT_MOST];
-    char text[32];
-    int file = copy(path, directory, name) ? file_open(path) : -1;
+    int file = copy(search->file, search->directory, name) ? file_open(search->file) : -1;
+    search->text[0] = '\0';
     if (file < 0)
-        return SIZE_MAX;
-    text[file_read(file, text, sizeof text - 1)] = '\0';
+        return search->text;
+    search->text[file_read(file, search->text, sizeof search->text - 1)] = '\0';
     file_close(file);
-    return cgroup_parse_limit(text);
+    search->text[strcspn(search->text, "\n")] = '\0';
+    return search->text;
+}
+
+static size_t memory_here(struct search *search, enum cgroup_version version)
+{
+    if (version == CGROUP_V1)
+        return cgroup_parse_limit(text_of(search, "/memory.limit_in_bytes"));
+    size_t most = cgroup_parse_limit(text_of(search, "/memory.max"));
+    return min_size(most, cgroup_parse_limit(text_of(search, "/memory.high")));
+}
+
+static size_t processors_here(struct search *search, enum cgroup_version version)
+{
+    char both[2 * sizeof search->text];
+    if (version == CGROUP_V2)
+        return cgroup_parse_processors(text_of(search, "/cpu.max"));
+    size_t length = strlen(text_of(search, "/cpu.cfs_quota_us"));
+    memcpy(both, search->text, length);
+    fmt_print(both + length, sizeof both - length, " %s", text_of(search, "/cpu.cfs_period_us"));
+    return cgroup_parse_processors(both);
 }
 
 /* The lowest limit of the directory and those above it, up to the hierarchy's. */
-static size_t lowest_limit(enum cgroup_version version, char *directory, size_t least)
+static size_t lowest_limit(struct search *search, enum cgroup_version version)
 {
     size_t limit = SIZE_MAX;
     for (;;) {
-        if (version == CGROUP_V1) {
-            limit = min_size(limit, limit_in(directory, "/memory.limit_in_bytes"));
-        } else {
-            limit = min_size(limit, limit_in(directory, "/memory.max"));
-            limit = min_size(limit, limit_in(directory, "/memory.high"));
-        }
-        char *last = strrchr(directory + least, '/');
+        size_t here = search->what == CGROUP_MEMORY ? memory_here(search, version) : processors_here(search, version);
+        limit = min_size(limit, here);
+        char *last = strrchr(search->directory + search->least, '/');
         if (last == NULL)
             return limit;
         *last = '\0';
     }
 }
 
-size_t cgroup_memory_limit(const char *top)
+size_t cgroup_limit(const char *top, enum cgroup_controller what)
 {
-    static const char *const usual[CGROUP_VERSIONS] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"};
-    static char group[TEXT_MOST];
-    static char directory[TEXT_MOST];
+    static struct search searches[CGROUP_CONTROLLERS];
+    struct search *search = &searches[what];
     size_t limit = SIZE_MAX;
-    for (enum cgroup_version version = 0; version < CGROUP_VERSIONS; version++) {
-        size_t least = 0;
-        find_group(top, version, group);
-        if (group[0] == '\0')
-            continue;
-        if (find_directory(top, version, group, directory, &least)
-            || guess_directory(top, usual[version], group, directory, &least))
-            limit = min_size(limit, lowest_limit(version, directory, least));
-    }
+    search->what = what;
+    search->top = top;
+    for (enum cgroup_version version = 0; version < CGROUP_VERSIONS; version++)
+        if (find_group(search, version) && (find_directory(search, version) || guess_directory(search, version)))
+            limit = min_size(limit, lowest_limit(search, version));
     return limit;
 }
 
 size_t os_memory_limit(void)
 {
-    return cgroup_memory_limit("");
+    return cgroup_limit("", CGROUP_MEMORY);
+}
+
+/* As many as there may be in a kernel's mask. */
+enum { PROCESSORS_MOST = 8192 };
+
+static size_t processors_allowed(void)
+{
+    uint64_t mask[PROCESSORS_MOST / 64] = {0};
+    size_t count = 0;
+    if (is_error(kernel(SYS_sched_getaffinity, 0, (long)sizeof mask, (long)mask, 0, 0)))
+        return SIZE_MAX;
+    for (size_t i = 0; i < sizeof mask / sizeof mask[0]; i++)
+        count += count_ones64(mask[i]);
+    return count;
+}
+
+size_t os_processors(void)
+{
+    return max_size(min_size(processors_allowed(), cgroup_limit("", CGROUP_CPU)), 1);
 }

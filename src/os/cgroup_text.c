@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bits.h"
+
 /* v1 says "no limit" by the largest multiple of a page below 2^63. */
 #define LIMIT_MOST ((size_t)1 << 60)
 
@@ -16,9 +18,11 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-enum cgroup_version cgroup_parse_membership(const char *line, const char **path)
+static const char *const controllers[CGROUP_CONTROLLERS] = {[CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu"};
+
+enum cgroup_version cgroup_parse_membership(const char *line, enum cgroup_controller what, const char **path)
 {
-    static const char controller[] = "memory";
+    const char *controller = controllers[what];
     const char *list = strchr(line, ':');
     const char *end = list != NULL ? strchr(list + 1, ':') : NULL;
     if (end == NULL || end[1] != '/')
@@ -28,7 +32,7 @@ enum cgroup_version cgroup_parse_membership(const char *line, const char **path)
         return CGROUP_V2;
     for (const char *at = list + 1; at < end; at++) {
         size_t length = strcspn(at, ",:");
-        if (length == sizeof controller - 1 && strncmp(at, controller, length) == 0)
+        if (length == strlen(controller) && strncmp(at, controller, length) == 0)
             return CGROUP_V1;
         at += length;
     }
@@ -66,7 +70,7 @@ static char *next_word(char **rest)
 }
 
 /* 35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory */
-enum cgroup_version cgroup_parse_mount(char *line, struct cgroup_mount *mount)
+enum cgroup_version cgroup_parse_mount(char *line, enum cgroup_controller what, struct cgroup_mount *mount)
 {
     enum { ROOT = 3, POINT = 4, FIELDS };
     char *field[FIELDS];
@@ -88,7 +92,7 @@ enum cgroup_version cgroup_parse_mount(char *line, struct cgroup_mount *mount)
     *mount = (struct cgroup_mount){field[ROOT], field[POINT]};
     if (strcmp(type, "cgroup2") == 0)
         return CGROUP_V2;
-    return strcmp(type, "cgroup") == 0 && has_word(options, "memory") ? CGROUP_V1 : CGROUP_NONE;
+    return strcmp(type, "cgroup") == 0 && has_word(options, controllers[what]) ? CGROUP_V1 : CGROUP_NONE;
 }
 
 /* A path with ".." is that of a group outside of the namespace, which is not mounted here. */
@@ -103,14 +107,42 @@ const char *cgroup_below(const char *path, const char *root)
     return below[0] == '/' && below[1] == '\0' ? "" : below;
 }
 
-size_t cgroup_parse_limit(const char *text)
+/* *end is what follows the digits. SIZE_MAX: there are none, or the number is too large. */
+static size_t parse_number(const char *text, const char **end)
 {
     size_t value = 0;
     const char *at = text;
+    *end = text;
     for (; *at >= '0' && *at <= '9'; at++) {
         value = value * 10 + (size_t)(*at - '0');
         if (value > LIMIT_MOST)
             return SIZE_MAX;
     }
-    return at > text && (*at == '\n' || *at == '\0') ? value : SIZE_MAX;
+    *end = at;
+    return at > text ? value : SIZE_MAX;
+}
+
+static bool ends_line(const char *at)
+{
+    return *at == '\n' || *at == '\0';
+}
+
+size_t cgroup_parse_limit(const char *text)
+{
+    const char *end;
+    size_t value = parse_number(text, &end);
+    return ends_line(end) ? value : SIZE_MAX;
+}
+
+size_t cgroup_parse_processors(const char *text)
+{
+    const char *between;
+    const char *end;
+    size_t quota = parse_number(text, &between);
+    if (quota == SIZE_MAX || *between != ' ')
+        return SIZE_MAX;
+    size_t period = parse_number(between + 1, &end);
+    if (period == SIZE_MAX || period == 0 || !ends_line(end))
+        return SIZE_MAX;
+    return max_size(divide_up(quota, period), 1);
 }

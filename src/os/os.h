@@ -112,6 +112,10 @@ size_t os_address_limit(void);
  * cannot be read. Reads files, for as long as that takes; one thread at a time. */
 size_t os_memory_limit(void);
 
+/* The processors that the process's threads may use at once, as far as its affinity and the quotas of its control group and
+ * of those above it say; SIZE_MAX if nothing does. Reads files, for as long as that takes; one thread at a time. */
+size_t os_processors(void);
+
 /* Where a signal handler's thread was interrupted; `context` is the handler's third argument. */
 uintptr_t os_interrupted_at(const void *context);
 

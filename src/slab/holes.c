@@ -32,9 +32,9 @@ size_t slab_purge_holes(struct slab *slab)
 {
     unsigned page_shift = log2_floor(os_page_size());
     uint32_t all = mask32((unsigned)((slab->units * UNIT_SIZE) >> page_shift));
-    uint32_t holes = all & ~pages_in_use(slab, page_shift) & ~slab->purged;
+    uint32_t holes = all & ~pages_in_use(slab, page_shift) & ~slab->absent;
     uint32_t purged = (uint32_t)os_purge_pieces(slab->base, holes, page_shift);
-    slab->purged |= purged;
+    slab->absent |= purged;
     return (size_t)count_ones64(purged) << page_shift;
 }
 
@@ -43,13 +43,34 @@ uint32_t slab_clean_units(const struct slab *slab)
     unsigned step = (unsigned)units_per_page();
     unsigned pages = (unsigned)(step * UNIT_SIZE / os_page_size());
     uint32_t clean = 0;
-    for (unsigned unit = 0, page = 0; page < 32 && slab->purged >> page != 0; unit += step, page += pages)
-        if ((slab->purged >> page & mask32(pages)) == mask32(pages))
+    for (unsigned unit = 0, page = 0; page < 32 && slab->absent >> page != 0; unit += step, page += pages)
+        if ((slab->absent >> page & mask32(pages)) == mask32(pages))
             clean |= mask32(step) << unit;
     return clean;
 }
 
-size_t slab_purged_bytes(const struct slab *slab)
+size_t slab_bytes_of_pages(uint32_t pages)
 {
-    return slab->purged == 0 ? 0 : count_ones64(slab->purged) * os_page_size();
+    return count_ones64(pages) * os_page_size();
+}
+
+size_t slab_absent_bytes(const struct slab *slab)
+{
+    return slab->absent == 0 ? 0 : slab_bytes_of_pages(slab->absent);
+}
+
+void slab_set_clean(struct slab *slab, uint32_t clean)
+{
+    unsigned step = (unsigned)units_per_page();
+    unsigned pages = (unsigned)(step * UNIT_SIZE / os_page_size());
+    for (unsigned unit = 0, page = 0; unit < slab->units; unit += step, page += pages)
+        if ((clean >> unit & mask32(step)) == mask32(step))
+            slab->absent |= mask32(pages) << page;
+}
+
+void slab_note_taken(struct slab *slab, const char *first, const char *last)
+{
+    size_t start = (size_t)(first - slab->base);
+    size_t end = (size_t)(last - slab->base) + slab->stride;
+    slab->absent &= ~pages_of(start, end - 1, log2_floor(os_page_size()));
 }

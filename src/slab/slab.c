@@ -49,6 +49,7 @@ unsigned slab_take(struct slab *slab, void **top, unsigned want)
 {
     unsigned taken = 0;
     uint32_t word = slab->hint;
+    void **first = top;
     if (want > slab->free)
         want = slab->free;
     while (taken < want) {
@@ -65,7 +66,8 @@ unsigned slab_take(struct slab *slab, void **top, unsigned want)
     }
     slab->hint = word;
     slab->free -= taken;
-    slab->purged = 0;
+    if (slab->absent != 0 && taken > 0)
+        slab_note_taken(slab, *first, top[1]);
     return taken;
 }
 

@@ -33,7 +33,7 @@ struct slab {
     uint8_t units;
     uint8_t bucket;      /* in which list it is; SLAB_BUCKETS: in none */
     uint8_t heat;        /* enum slab_heat */
-    uint32_t purged;     /* bit p: page p was given back, and no block was taken since */
+    uint32_t absent;     /* bit p: page p has no memory: it was given back or is new, and no block there was taken since */
     uint16_t fence;      /* units behind it that nothing may touch */
     uint16_t touched;    /* pages from the first that there is memory for; of the hardened library (heap/fence.h) */
     struct list_node link;
@@ -57,6 +57,9 @@ struct slab *slab_make(unsigned class, void *base);
 /* Frees the record. */
 void slab_discard(struct slab *slab);
 
+/* Bit u of `clean`: unit u of the new slab reads as zero, and has no pages. */
+void slab_set_clean(struct slab *slab, uint32_t clean);
+
 /* Takes up to `want` blocks in address order and writes them to top[0], top[-1], …: popped from the top they
  * come out ascending. Returns how many. Does not touch the blocks. */
 unsigned slab_take(struct slab *slab, void **top, unsigned want);
@@ -74,10 +77,14 @@ enum slab_verdict slab_put(struct slab *slab, const void *p);
  * all such pages are given back already. */
 size_t slab_purge_holes(struct slab *slab);
 
-/* Bytes of pages that were given back, and of which none was taken again. */
-size_t slab_purged_bytes(const struct slab *slab);
+/* Bytes of pages, of which there is a bit each; and of those that have no memory. */
+size_t slab_bytes_of_pages(uint32_t pages);
+size_t slab_absent_bytes(const struct slab *slab);
 
-/* Bit u: of unit u all pages were given back, and none was taken again. */
+/* Blocks were taken, from the one at `first` to the one at `last`: their pages may get memory. */
+void slab_note_taken(struct slab *slab, const char *first, const char *last);
+
+/* Bit u: no page of unit u has memory. */
 uint32_t slab_clean_units(const struct slab *slab);
 
 /* Undoes a slab_put of p, and nothing else happened to the slab since. */

@@ -20,6 +20,9 @@ enum { PAUSE = 8 };
 /* Of a superslab at most this part may come into memory by it. */
 enum { ABSENT_PART = 16 };
 
+/* What a superslab's `filled` counts. */
+#define FILLED_STEP ((size_t)4 * KIB)
+
 /* The kernel makes a mapping of each stretch of superslabs that are alike, of the 65,530 that a process may have. */
 enum { STRETCHES_MOST = 8192 };
 
@@ -28,6 +31,7 @@ static uint64_t pass_ms;   /* when it was */
 static uint64_t pause_ms;  /* until then none is looked for; UINT64_MAX: until the next pass, or the end of a call */
 static size_t stretches;   /* ends of stretches of huge ones */
 static bool unavailable;
+size_t huge_filled;
 
 static bool is_huge(size_t index)
 {
@@ -45,6 +49,13 @@ static void set_huge(struct superslab *s, bool huge)
     stretches -= ends_around(index);
     store_relaxed(&s->huge, huge);
     stretches += ends_around(index);
+}
+
+static void set_filled(struct superslab *s, size_t bytes)
+{
+    size_t before = s->filled * FILLED_STEP;
+    s->filled = (uint16_t)(bytes / FILLED_STEP);
+    store_relaxed(&huge_filled, huge_filled - before + s->filled * FILLED_STEP);
 }
 
 static bool is_wanted(void)
@@ -94,7 +105,8 @@ static void collapse(struct superslab *s, uint64_t now_ms)
     set_huge(s, true);
     lock_drop(&span_lock);
     uint64_t begin_ns = clock_now_ns();
-    bool is_there = os_resident(base, SUPERSLAB_SIZE) >= SUPERSLAB_SIZE - SUPERSLAB_SIZE / ABSENT_PART;
+    size_t resident = os_resident(base, SUPERSLAB_SIZE);
+    bool is_there = resident >= SUPERSLAB_SIZE - SUPERSLAB_SIZE / ABSENT_PART;
     enum os_collapse came_to = is_there ? os_collapse(base) : OS_NOT_NOW;
     uint64_t took_ns = clock_now_ns() - begin_ns;
     lock_take(&span_lock);
@@ -104,6 +116,8 @@ static void collapse(struct superslab *s, uint64_t now_ms)
         store_relaxed(&unavailable, true);
     if (came_to != OS_COLLAPSED)
         huge_split(s);
+    else if (s->huge)
+        set_filled(s, SUPERSLAB_SIZE - resident);
 }
 
 static void consider(uint64_t now_ms)
@@ -141,6 +155,7 @@ void huge_split(struct superslab *s)
     if (!s->huge)
         return;
     set_huge(s, false);
+    set_filled(s, 0);
     os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
 }
 

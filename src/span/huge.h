@@ -15,6 +15,9 @@
  * the span lock, not for the system call. A time of clock_now_ms. */
 void huge_consider(uint64_t now_ms);
 
+/* Bytes that came into memory by becoming part of huge pages. A moment old. */
+extern HIDDEN size_t huge_filled;
+
 /* Is the address in a superslab that may be a huge page? Takes no lock. */
 bool huge_is_at(const void *at);
 

@@ -21,6 +21,10 @@ enum { REST_SHARE = 8 };
 enum { RELIEF_SHARE = 64 };
 #define RELIEF_LEAST (1 * MIB)
 
+/* Just below it, what is there is summed up again after so much. */
+enum { LOOK_SHARE = 1024 };
+#define LOOK_LEAST (64 * KIB)
+
 enum { NOTICE_MS = 100 }; /* between two calls of the listener */
 
 bool limit_pressed;
@@ -29,6 +33,8 @@ size_t limit_bytes;       /* of units */
 static size_t moving;     /* of these, in runs whose pages are on their way to another */
 static size_t ever;       /* charged in sum since the start */
 static size_t relief_due; /* value of `ever` from which the soft limit is looked at again */
+static size_t fill_due;   /* so is it when this many bytes of pages got memory; 0: they are not counted */
+static size_t filled;     /* that did since the last look, if they are counted */
 static bool learning;     /* a thread is reading the control group's limit */
 
 static struct limit_listener listener;
@@ -74,16 +80,36 @@ void limit_discharge(size_t bytes)
     limit_bytes -= bytes;
 }
 
+/* Away from the soft limit nothing is counted: all threads would write here. */
+void limit_note_filled(size_t bytes)
+{
+    size_t due = load_relaxed(&fill_due);
+    if (UNLIKELY(due != 0) && add_relaxed(&filled, bytes) + bytes >= due)
+        store_relaxed(&limit_pressed, true);
+}
+
 size_t limit_charged(void)
 {
     return limit_bytes;
+}
+
+static void look_after(size_t bytes)
+{
+    relief_due = ever + bytes;
+    store_relaxed(&filled, (size_t)0);
+    store_relaxed(&fill_due, bytes);
+}
+
+static bool is_look_due(void)
+{
+    return ever >= relief_due || (fill_due != 0 && load_relaxed(&filled) >= fill_due);
 }
 
 /* The next charge is looked at. */
 static void look_again(void)
 {
     told = false;
-    relief_due = ever;
+    look_after(0);
 }
 
 void limit_set(size_t soft, size_t hard)
@@ -142,12 +168,35 @@ void limit_learn(size_t group_limit)
     lock_drop(&span_lock);
 }
 
-bool limit_begin_relief(void)
+/* What counts for the soft limit. */
+static size_t present(size_t absent)
 {
-    lock_take(&span_lock);
-    bool passed = policy.soft_limit != 0 && held_with(limit_bytes) > soft_limit() && ever >= relief_due;
+    size_t held = held_with(limit_bytes);
+    return held > absent ? held - absent : 0;
+}
+
+/* The bound is beyond the limit. Is what is there? */
+static bool look(size_t absent)
+{
+    size_t soft = soft_limit();
+    size_t now = present(absent);
+    bool passed = now > soft;
     if (passed)
-        relief_due = ever + max_size(soft_limit() / RELIEF_SHARE, RELIEF_LEAST);
+        look_after(max_size(soft / RELIEF_SHARE, RELIEF_LEAST));
+    else /* half of what is left may be charged, the other half get memory */
+        look_after(max_size((soft - now) / 2, max_size(soft / LOOK_SHARE, LOOK_LEAST)));
+    told = told && passed;
+    return passed;
+}
+
+bool limit_begin_relief(size_t absent)
+{
+    bool passed = false;
+    lock_take(&span_lock);
+    if (policy.soft_limit != 0 && held_with(limit_bytes) <= soft_limit())
+        store_relaxed(&fill_due, (size_t)0);
+    else if (policy.soft_limit != 0 && is_look_due())
+        passed = look(absent);
     store_relaxed(&limit_pressed, false);
     lock_drop(&span_lock);
     return passed;
@@ -161,11 +210,11 @@ void limit_set_listener(struct limit_listener new_listener)
     lock_drop(&span_lock);
 }
 
-bool limit_begin_notice(struct limit_notice *notice)
+bool limit_begin_notice(struct limit_notice *notice, size_t absent)
 {
     uint64_t now = clock_now_ms();
     lock_take(&span_lock);
-    size_t held = held_with(limit_bytes);
+    size_t held = present(absent);
     size_t soft = soft_limit();
     bool due = listener.callback != NULL && held > soft && !told && load_acquire(&telling) == 0
                && (told_ms == 0 || now - told_ms >= NOTICE_MS);

@@ -3,7 +3,9 @@
  * committed metadata. That is an upper bound of what is resident here (less the tables of the arena, 1/1000 more).
  *
  * A run beyond the hard limit is refused. One beyond the soft limit is granted, and limit_pressed says so: whoever took
- * it sees to it, before the program gets the memory, that what can be given back is (heap/relief.h).
+ * it sees to it, before the program gets the memory, that what can be given back is (heap/relief.h). For the soft limit
+ * pages that have no memory do not count (heap/absent.h): they are summed up when the bound passes it. For the hard limit
+ * they do: they get memory when they are touched, and nobody is asked.
  *
  * Everything is guarded by the span lock; the first group is for span.c, which holds it. The limits themselves are
  * values of the policy.
@@ -36,8 +38,11 @@ void limit_after_fork(void);
 /* Sets both limits, bytes, hard not below soft; SIZE_MAX: none. */
 void limit_set(size_t soft, size_t hard);
 
-/* Bytes that count. */
+/* Bytes that count for the hard limit. */
 size_t limit_held(void);
+
+/* Pages that had no memory get some. Takes no lock. */
+void limit_note_filled(size_t bytes);
 
 /* Would so many bytes more pass the hard limit, but not on their own? Then giving back helps. */
 bool limit_is_short_of(size_t bytes);
@@ -59,8 +64,9 @@ ALWAYS_INLINE bool limit_presses(void)
 bool limit_begin_learning(void);
 void limit_learn(size_t group_limit);
 
-/* Takes the pressure off: the caller gives back what can be, if the soft limit is passed indeed. */
-bool limit_begin_relief(void);
+/* Takes the pressure off: the caller gives back what can be, if the soft limit is passed indeed. `absent`: so many bytes
+ * have no memory. */
+bool limit_begin_relief(size_t absent);
 
 /* Who is told when the soft limit is passed. */
 struct limit_listener {
@@ -76,8 +82,8 @@ struct limit_notice {
     size_t limit;
 };
 
-/* Is the listener to be told now? Then the caller calls it, with no lock held, and ends. */
-bool limit_begin_notice(struct limit_notice *notice);
+/* Is the listener to be told now? Then the caller calls it, with no lock held, and ends. `absent` as above. */
+bool limit_begin_notice(struct limit_notice *notice, size_t absent);
 void limit_end_notice(void);
 
 #endif

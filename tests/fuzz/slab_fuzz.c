@@ -79,9 +79,9 @@ static void purge(struct input *input)
 {
     if (input_byte(input) % 4 == 0)
         fake_os_refuse(FAKE_PURGE, 1 + input_below(input, 4), 1);
-    size_t before = slab_purged_bytes(model.slab);
+    size_t before = slab_absent_bytes(model.slab);
     size_t bytes = slab_purge_holes(model.slab);
-    CHECK(slab_purged_bytes(model.slab) == before + bytes);
+    CHECK(slab_absent_bytes(model.slab) == before + bytes);
     CHECK(before + bytes + model.out * model.size <= model.bytes);
     if (fake_os_refused() == 0) {
         CHECK(model.out > 0 || before + bytes == model.bytes);

@@ -13,6 +13,7 @@ struct hand {
     size_t made;        /* blocks so far */
     size_t thread;
     size_t round;
+    size_t hard_bytes;  /* the round's hard limit, or 0 */
     unsigned idle_most_ms;
     bool alone; /* in a fork's child: no pool, whose lock another thread may have held */
 };

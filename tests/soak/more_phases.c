@@ -66,6 +66,36 @@ void phase_purge(struct hand *hand)
     }
 }
 
+/* The hard limit stays the round's: without one no request may fail. */
+static void switch_limit(struct hand *hand)
+{
+    const size_t soft = (size_t)1 << (22 + random_below(&hand->random, 6));
+    if (public_may_set_limits()) {
+        public_set_limit(hand->hard_bytes != 0 && soft > hand->hard_bytes ? hand->hard_bytes : soft, hand->hard_bytes);
+    }
+}
+
+static void switch_mode(struct hand *hand)
+{
+    static const char *const modes[] = {"minimal", "fast", "balanced", "learning"};
+    const char *mode = modes[random_below(&hand->random, sizeof modes / sizeof modes[0])];
+    if (public_may_set_mode()) {
+        public_set_mode(mode);
+    }
+}
+
+void phase_switch(struct hand *hand)
+{
+    for (size_t i = 0; i < 20; i++) {
+        hand_churn(hand, random_below(&hand->random, 500));
+        if (random_below(&hand->random, 2) == 0) {
+            switch_limit(hand);
+        } else {
+            switch_mode(hand);
+        }
+    }
+}
+
 /* What a short thread is told, and how many blocks it made. */
 struct short_life {
     pthread_t id;

@@ -10,6 +10,9 @@ void phase_large(struct hand *hand);
 /* hak_purge and malloc_trim between some work. */
 void phase_purge(struct hand *hand);
 
+/* Other limits and modes, for all threads, between some work. */
+void phase_switch(struct hand *hand);
+
 /* Short threads that leave all they have to others, and end. */
 void phase_threads(struct hand *hand);
 

@@ -110,7 +110,8 @@ const struct phase *phase_any(uint64_t *random, bool forks)
     static const struct phase phases[] = {
         {"grow", grow},       {"thin", thin},       {"churn", churn},         {"oscillate", oscillate},
         {"large", phase_large}, {"zeroed", zeroed}, {"aligned", aligned},     {"strings", strings},
-        {"idle", idle},       {"purge", phase_purge}, {"threads", phase_threads}, {"fork", phase_fork},
+        {"idle", idle},       {"purge", phase_purge}, {"threads", phase_threads}, {"switch", phase_switch},
+        {"fork", phase_fork},
     };
     const size_t count = sizeof phases / sizeof phases[0];
     return &phases[random_below(random, forks ? count : count - 1)];

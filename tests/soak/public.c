@@ -4,9 +4,12 @@
 #include "family.h"
 #include "hakmem.h"
 
+#include <stdlib.h>
+
 #pragma weak hak_purge
 #pragma weak hak_prewarm
 #pragma weak hak_set_limit
+#pragma weak hak_mode_set
 #pragma weak hak_version
 
 static bool trims = true;
@@ -52,4 +55,19 @@ void public_set_limit(size_t soft, size_t hard)
     if (hak_set_limit != NULL) {
         CHECK(hak_set_limit(soft, hard) == 0);
     }
+}
+
+bool public_may_set_limits(void)
+{
+    return hak_set_limit != NULL && public_is_there() && getenv("HAKMEM_LIMIT") == NULL;
+}
+
+bool public_may_set_mode(void)
+{
+    return hak_mode_set != NULL && getenv("HAKMEM_MODE") == NULL;
+}
+
+void public_set_mode(const char *name)
+{
+    CHECK(hak_mode_set(name) == 0);
 }

@@ -20,4 +20,9 @@ void public_trim(void);
 void public_prewarm(size_t size, size_t count);
 void public_set_limit(size_t soft, size_t hard);
 
+/* True if the environment leaves limits, or the mode, to this process. */
+bool public_may_set_limits(void);
+bool public_may_set_mode(void);
+void public_set_mode(const char *name);
+
 #endif

@@ -123,9 +123,12 @@ static struct round plan(size_t number)
     }
     const size_t limit = random_below(&random, 6);
     const size_t limit_bytes = (16 + random_below(&random, 49)) * MIB;
-    if (limit < 2 && number != 2 && public_is_there() && getenv("HAKMEM_LIMIT") == NULL) {
+    if (limit < 2 && number != 2 && public_may_set_limits()) {
         round.soft_bytes = limit_bytes;
         round.hard_bytes = limit == 0 ? 2 * limit_bytes : 0;
+    }
+    for (size_t i = 0; i < round.threads; i++) {
+        workers[i].hand.hard_bytes = round.hard_bytes;
     }
     return round;
 }
@@ -176,10 +179,13 @@ static void join(struct round *round)
     }
     CHECK(pthread_barrier_destroy(&barrier) == 0);
     round->refused = block_refusals();
-    if (round->soft_bytes != 0) {
+    if (public_may_set_limits()) {
         public_set_limit(0, 0);
-        block_may_fail(false);
     }
+    if (public_may_set_mode()) {
+        public_set_mode("balanced");
+    }
+    block_may_fail(false);
 }
 
 /* Of what is in the pool, `count` small blocks stay there for the next round. */

@@ -9,6 +9,7 @@
  * It runs under any allocator; without hakmem growth is not checked. The seed repeats what each thread does, but for what
  * a hard limit refuses; not how threads interleave, which blocks of others they find, and when time ends a run.
  */
+#include "drift.h"
 #include "process.h"
 #include "public.h"
 #include "round.h"
@@ -17,8 +18,9 @@
 
 #include <stdio.h>
 
-/* The largest of the first rounds says what a heap keeps. More than this above it, in bytes, is a leak. */
-enum { FIRST_ROUNDS = 3, GROWTH_BYTES = 8 << 20 };
+/* The largest of the first rounds says what a heap keeps. More than this above it, in bytes, is a leak; and so is less, if it
+ * is what the last third of many rounds has more than the first. */
+enum { FIRST_ROUNDS = 3, GROWTH_BYTES = 8 << 20, DRIFT_BYTES = 2 << 20 };
 
 static double mib(size_t bytes)
 {
@@ -72,6 +74,7 @@ int main(int argc, char **argv)
         const struct round round = round_run(++number, deadline_ms);
         print_round(&round, process_now_ms() - began_ms);
         blocks += round.blocks;
+        drift_note(round.after_bytes);
         size_t *most = number <= FIRST_ROUNDS ? &first_bytes : &later_bytes;
         *most = round.after_bytes > *most ? round.after_bytes : *most;
         if (unknown == NULL && later_bytes > first_bytes + GROWTH_BYTES) {
@@ -88,6 +91,14 @@ int main(int argc, char **argv)
     } else {
         printf("soak: after purge %.1f MiB at most in the first rounds, %.1f later; %.1f more would be a failure\n",
                mib(first_bytes), mib(later_bytes), mib(GROWTH_BYTES));
+    }
+    struct drift drift;
+    if (unknown == NULL && drift_between(&drift)) {
+        printf("soak: after purge %.2f MiB in the middle of the first third of the rounds, %.2f of the last\n", mib(drift.first),
+               mib(drift.last));
+        if (drift.last > drift.first + DRIFT_BYTES) {
+            failed(NULL, "what is left grows: by %.2f MiB; %.2f are allowed", mib(drift.last - drift.first), mib(DRIFT_BYTES));
+        }
     }
     printf("soak: ok, %zu rounds, %zu blocks in %.1f s\n", number, blocks, (double)(process_now_ms() - began_ms) / 1000);
     return 0;

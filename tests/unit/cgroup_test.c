@@ -19,7 +19,7 @@
 static void check_membership(const char *line, enum cgroup_version version, const char *path)
 {
     const char *found = NULL;
-    CHECK(cgroup_parse_membership(line, &found) == version);
+    CHECK(cgroup_parse_membership(line, CGROUP_MEMORY, &found) == version);
     if (version != CGROUP_NONE)
         CHECK(strcmp(found, path) == 0);
 }
@@ -47,7 +47,7 @@ static void check_mount(const char *text, enum cgroup_version version, const cha
     char line[1000];
     struct cgroup_mount mount = {NULL, NULL};
     CHECK(snprintf(line, sizeof line, "%s", text) < (int)sizeof line);
-    CHECK(cgroup_parse_mount(line, &mount) == version);
+    CHECK(cgroup_parse_mount(line, CGROUP_MEMORY, &mount) == version);
     if (version != CGROUP_NONE)
         CHECK(strcmp(mount.root, root) == 0 && strcmp(mount.point, point) == 0);
 }
@@ -106,6 +106,23 @@ static void limit_texts(void)
         CHECK(cgroup_parse_limit(none[i]) == SIZE_MAX);
 }
 
+static void processor_texts(void)
+{
+    CHECK(cgroup_parse_processors("100000 100000\n") == 1);
+    CHECK(cgroup_parse_processors("150000 100000") == 2);
+    CHECK(cgroup_parse_processors("400000 100000\n") == 4);
+    CHECK(cgroup_parse_processors("1000 100000\n") == 1);
+    CHECK(cgroup_parse_processors("0 100000\n") == 1);
+    static const char *const none[] = {"max 100000\n", "-1 100000", "", " ", "\n", "100000", "100000 ", "100000 0", "100000  1",
+                                       "1 x", "1 1x", "1 -1", "1\n1", " 100000", "9223372036854771712 1", "1 9223372036854771712"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        CHECK(cgroup_parse_processors(none[i]) == SIZE_MAX);
+    const char *path;
+    CHECK(cgroup_parse_membership("2:cpu,cpuacct:/a", CGROUP_CPU, &path) == CGROUP_V1 && strcmp(path, "/a") == 0);
+    CHECK(cgroup_parse_membership("2:cpuset:/a", CGROUP_CPU, &path) == CGROUP_NONE);
+    CHECK(cgroup_parse_membership("0::/a", CGROUP_CPU, &path) == CGROUP_V2);
+}
+
 /* Whatever is there, nothing is read beyond the text's end (the sanitizers look), and "none" is the answer to most. */
 static void any_text(void)
 {
@@ -119,10 +136,11 @@ static void any_text(void)
         char *text = strdup(made); /* on the heap, without room behind it */
         const char *path = NULL;
         struct cgroup_mount mount = {NULL, NULL};
-        CHECK(cgroup_parse_membership(text, &path) == CGROUP_NONE || path[0] == '/');
+        CHECK(cgroup_parse_membership(text, CGROUP_CPU, &path) == CGROUP_NONE || path[0] == '/');
         (void)cgroup_parse_limit(text);
+        (void)cgroup_parse_processors(text);
         (void)cgroup_below(text, "/a");
-        CHECK(cgroup_parse_mount(text, &mount) == CGROUP_NONE || (mount.root[0] == '/' && mount.point[0] == '/'));
+        CHECK(cgroup_parse_mount(text, CGROUP_CPU, &mount) == CGROUP_NONE || (mount.root[0] == '/' && mount.point[0] == '/'));
         free(text);
     }
 }
@@ -151,12 +169,12 @@ static void make_tree(void)
     CHECK(mkdtemp(top) != NULL);
 }
 
-static void check_limit(size_t wanted)
+static void check_limit_of(enum cgroup_controller what, size_t wanted)
 {
     int next_file = dup(0);
     close(next_file);
     errno = 44;
-    size_t found = cgroup_memory_limit(top);
+    size_t found = cgroup_limit(top, what);
     CHECK(errno == 44);
     CHECK(dup(0) == next_file); /* nothing has stayed open */
     if (found != wanted)
@@ -165,6 +183,11 @@ static void check_limit(size_t wanted)
     char command[100];
     snprintf(command, sizeof command, "rm -r %s", top);
     CHECK(system(command) == 0);
+}
+
+static void check_limit(size_t wanted)
+{
+    check_limit_of(CGROUP_MEMORY, wanted);
 }
 
 #define V2_MOUNT "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n"
@@ -278,6 +301,39 @@ static void blanks_in_names(void)
     check_limit(321);
 }
 
+static void v2_fewest_processors_of_the_path(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "0::/a/b\n");
+    write_file("/proc/self/mountinfo", V2_MOUNT);
+    write_file("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+    write_file("/sys/fs/cgroup/a/cpu.max", "250000 100000\n");
+    write_file("/sys/fs/cgroup/cpu.max", "800000 100000\n");
+    check_limit_of(CGROUP_CPU, 3);
+}
+
+static void v1_processors(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "4:memory:/m\n3:cpuset:/s\n2:cpu,cpuacct:/jobs/7\n");
+    write_file("/proc/self/mountinfo", V1_MOUNT "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
+    write_file("/sys/fs/cgroup/cpu,cpuacct/jobs/7/cpu.cfs_quota_us", "-1\n");
+    write_file("/sys/fs/cgroup/cpu,cpuacct/jobs/7/cpu.cfs_period_us", "100000\n");
+    write_file("/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "50000\n");
+    write_file("/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us", "10000\n");
+    write_file("/sys/fs/cgroup/memory/m/memory.limit_in_bytes", "1\n");
+    check_limit_of(CGROUP_CPU, 5);
+}
+
+static void no_quota_of_processors(void)
+{
+    make_tree();
+    write_file("/proc/self/cgroup", "2:cpu:/a\n0::/b\n");
+    write_file("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "200000\n"); /* of what period nobody says */
+    write_file("/sys/fs/cgroup/b/cpu.max", "max 100000\n");
+    check_limit_of(CGROUP_CPU, SIZE_MAX);
+}
+
 /* Longer than any buffer: an overlay of many layers, and mounts without number. */
 static void long_mountinfo(void)
 {
@@ -338,7 +394,7 @@ static void texts_that_make_no_sense(void)
 /* Of the system that runs the test: whatever it says, it can be asked. */
 static void this_system(void)
 {
-    CHECK(cgroup_memory_limit("") > 0);
+    CHECK(cgroup_limit("", CGROUP_MEMORY) > 0 && cgroup_limit("", CGROUP_CPU) > 0);
 }
 
 int main(void)
@@ -348,6 +404,7 @@ int main(void)
         UNIT_TEST(mount_lines),
         UNIT_TEST(groups_below_the_mounted_one),
         UNIT_TEST(limit_texts),
+        UNIT_TEST(processor_texts),
         UNIT_TEST(any_text),
         UNIT_TEST(nothing_is_there),
         UNIT_TEST(v2_lowest_of_the_path),
@@ -359,6 +416,9 @@ int main(void)
         UNIT_TEST(usual_places_without_a_mountinfo),
         UNIT_TEST(removed_group),
         UNIT_TEST(blanks_in_names),
+        UNIT_TEST(v2_fewest_processors_of_the_path),
+        UNIT_TEST(v1_processors),
+        UNIT_TEST(no_quota_of_processors),
         UNIT_TEST(long_mountinfo),
         UNIT_TEST(names_that_are_too_long),
         UNIT_TEST(texts_that_make_no_sense),

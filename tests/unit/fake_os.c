@@ -29,6 +29,8 @@ static _Atomic bool secure;
 static _Atomic uint64_t now_ms;
 static _Atomic size_t memory_limit = SIZE_MAX;
 static _Atomic size_t memory_limit_reads;
+static _Atomic size_t processors = SIZE_MAX;
+static _Atomic size_t processors_reads;
 
 void fake_os_refuse(unsigned calls, size_t first, size_t count)
 {
@@ -86,6 +88,16 @@ void fake_os_set_memory_limit(size_t bytes)
 size_t fake_os_memory_limit_reads(void)
 {
     return memory_limit_reads;
+}
+
+void fake_os_set_processors(size_t count)
+{
+    processors = count;
+}
+
+size_t fake_os_processors_reads(void)
+{
+    return processors_reads;
 }
 
 void fake_clock_set(uint64_t ms)
@@ -171,6 +183,7 @@ bool __wrap_os_thread_is_gone(int thread);
 uint64_t __wrap_os_random(void);
 size_t __wrap_os_address_limit(void);
 size_t __wrap_os_memory_limit(void);
+size_t __wrap_os_processors(void);
 bool __wrap_os_service_start(void (*body)(void), const char *name, const void *local);
 bool __wrap_os_service_runs(void);
 void __wrap_os_service_forget(void);
@@ -329,6 +342,12 @@ size_t __wrap_os_memory_limit(void)
 {
     memory_limit_reads++;
     return memory_limit;
+}
+
+size_t __wrap_os_processors(void)
+{
+    processors_reads++;
+    return processors;
 }
 
 bool __wrap_os_is_secure(void)

@@ -76,6 +76,10 @@ void fake_os_set_secure(bool secure);
 void fake_os_set_memory_limit(size_t bytes);
 size_t fake_os_memory_limit_reads(void);
 
+/* The same of os_processors. */
+void fake_os_set_processors(size_t count);
+size_t fake_os_processors_reads(void);
+
 /* What clock_now_ms says from now on; 0: the real time. */
 void fake_clock_set(uint64_t ms);
 

@@ -15,7 +15,7 @@
 /* What the heap layer does; true: it gave back. */
 static bool relieve(void)
 {
-    return limit_presses() && limit_begin_relief();
+    return limit_presses() && limit_begin_relief(0);
 }
 
 static void presses_when_it_is_passed(void)
@@ -29,7 +29,7 @@ static void presses_when_it_is_passed(void)
     CHECK(limit_presses());
     CHECK(relieve());
     CHECK(!limit_presses());
-    CHECK(!limit_begin_relief()); /* another thread was here before */
+    CHECK(!limit_begin_relief(0)); /* another thread was here before */
 }
 
 static void does_not_press_below(void)
@@ -158,11 +158,11 @@ static void hear(size_t held, size_t limit, void *data)
 static bool tell(void)
 {
     struct limit_notice notice;
-    if (!limit_begin_notice(&notice))
+    if (!limit_begin_notice(&notice, 0))
         return false;
     CHECK(notice.listener.callback == hear);
     CHECK(notice.held > notice.limit);
-    CHECK(!limit_begin_notice(&notice)); /* never within itself */
+    CHECK(!limit_begin_notice(&notice, 0)); /* never within itself */
     limit_end_notice();
     return true;
 }
@@ -233,7 +233,7 @@ static struct limit_notice elsewhere;
 static void begin_notice(void *unused)
 {
     (void)unused;
-    CHECK(limit_begin_notice(&elsewhere));
+    CHECK(limit_begin_notice(&elsewhere, 0));
 }
 
 static bool told_in_child(void)
@@ -244,7 +244,7 @@ static bool told_in_child(void)
         limit_set_listener((struct limit_listener){hear, NULL}); /* as a new crossing */
         fake_clock_set(9000);
         struct limit_notice notice;
-        _exit(limit_begin_notice(&notice));
+        _exit(limit_begin_notice(&notice, 0));
     }
     int status;
     CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));

@@ -6,6 +6,7 @@
 
 #include "config/policy.h"
 #include "fake_os.h"
+#include "heap/absent.h"
 #include "heap/fork.h"
 #include "heaps.h"
 #include "listener.h"
@@ -95,7 +96,7 @@ static void callback_may_come_in_any_call(void)
     for (int kind = 0; kind < 6; kind++) {
         listener_calls = 0;
         fake_clock_set(1000 * (uint64_t)(kind + 1));
-        CHECK(hak_set_limit(limit_held() + 4 * MIB, 0) == 0);
+        CHECK(hak_set_limit(limit_held() - absent_bytes() + 4 * MIB, 0) == 0);
         listener_set(work_in_callback);
         unsigned char *block = hak_malloc(300000);
         CHECK(block != NULL);
@@ -120,7 +121,9 @@ static void callback_may_come_in_any_call(void)
                 p = hak_realloc(hak_malloc(100), 20000);
                 break;
             default:
-                CHECK(hak_prewarm(1000 + 1000 * n, 40) > 0);
+                CHECK(hak_prewarm(1000 + n, 40) > 0);
+                for (int i = 0; i < 40; i++) /* what nobody has used does not count */
+                    p = hak_malloc(1000 + n);
             }
             CHECK(p != NULL);
         }

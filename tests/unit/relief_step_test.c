@@ -9,6 +9,7 @@
 
 #include "config/policy.h"
 #include "fake_os.h"
+#include "heap/absent.h"
 #include "heap/fork.h"
 #include "heaps.h"
 #include "span/limit.h"
@@ -40,7 +41,7 @@ static void set_up(int instruction)
 {
     hak_malloc_trim(0);
     fake_clock_set(1000 * (uint64_t)(instruction + 1));
-    CHECK(hak_set_limit(limit_held() + 1, 0) == 0);
+    CHECK(hak_set_limit(limit_held() - absent_bytes() + 1, 0) == 0);
     hak_set_limit_callback(count_call, NULL);
     steps = 0;
     calls = 0;

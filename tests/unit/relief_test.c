@@ -6,6 +6,7 @@
 #include "api/stats.h"
 #include "config/policy.h"
 #include "fake_os.h"
+#include "heap/absent.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heaps.h"
@@ -151,12 +152,48 @@ static void control_group_is_not_asked_when_limits_are_set(void)
     CHECK(listener_calls == 0);
 }
 
+/* Four in a slab, whatever a page is. */
+enum { SIZE = 32768, COUNT = 32 * MIB / SIZE, OF_SLAB = 4 };
+
+static void fill(char **blocks, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (blocks[i] == NULL)
+            CHECK((blocks[i] = hak_malloc(SIZE)) != NULL);
+}
+
+/* What has been given back does not count, until it is used again: without a unit more. */
+static void holes_do_not_count(void)
+{
+    static char *blocks[COUNT];
+    heap_own();
+    fill(blocks, COUNT);
+    for (unsigned i = 0; i < COUNT; i++)
+        if (i % OF_SLAB != 0) {
+            hak_free(blocks[i]);
+            blocks[i] = NULL;
+        }
+    hak_purge(HAK_PURGE_CACHED);
+    size_t bound = limit_held();
+    CHECK(absent_bytes() >= 16 * MIB);
+    CHECK(hak_set_limit(bound - 4 * MIB, 0) == 0);
+    listener_set(listener_count);
+    hak_free(hak_malloc(4 * MIB));
+    CHECK(bigcache_bytes() == 4 * MIB && listener_calls == 0);
+    fill(blocks, COUNT / 2);
+    CHECK(bigcache_bytes() == 4 * MIB && listener_calls == 0);
+    fill(blocks, COUNT);
+    CHECK(bigcache_bytes() == 0 && listener_calls == 1);
+    CHECK(limit_held() <= bound + 4 * MIB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(soft_limit_empties_the_bigcache),
         UNIT_TEST(soft_limit_purges),
         UNIT_TEST(soft_limit_empties_idle_heaps),
+        UNIT_TEST(holes_do_not_count),
         UNIT_TEST(gives_back_within_the_request),
         UNIT_TEST(requested_bytes_stay_exact),
         UNIT_TEST(illegal_limits_change_nothing),

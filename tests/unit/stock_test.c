@@ -15,6 +15,19 @@ struct run {
 
 static bool taken[UNITS_MOST]; /* by index of unit */
 
+/* Units that are said to be clean read as zero; afterwards none of them is. */
+static void *take(struct heap *heap, unsigned units)
+{
+    uint32_t clean;
+    char *at = stock_take(heap, units, &clean);
+    for (unsigned unit = 0; at != NULL && unit < units; unit++) {
+        size_t *word = (size_t *)(void *)(at + unit * UNIT_SIZE);
+        CHECK((clean >> unit & 1) == 0 || *word == 0);
+        *word = 1;
+    }
+    return at;
+}
+
 static void mark_taken(const struct run *run, bool now)
 {
     for (size_t unit = arena_unit(run->at); unit < arena_unit(run->at) + run->units; unit++) {
@@ -44,7 +57,7 @@ static void follows_a_model(void)
             run->at = NULL;
         } else {
             run->units = (unsigned)(1 + random_below(&seed, random_below(&seed, 2) == 0 ? 8 : 2));
-            run->at = stock_take(heap, run->units);
+            run->at = take(heap, run->units);
             CHECK(run->at != NULL);
             mark_taken(run, true);
         }
@@ -67,7 +80,7 @@ static void small_heaps_hold_nothing_in_stock(void)
     heap->units = 0;
     void *at[100];
     for (size_t i = 0; i < 100; i++) {
-        at[i] = stock_take(heap, 1);
+        at[i] = take(heap, 1);
         CHECK(span_used_bytes() == before + (i + 1) * UNIT_SIZE);
     }
     for (size_t i = 0; i < 100; i++)
@@ -80,9 +93,9 @@ static void neighbours_serve_small_slabs(void)
     struct heap *heap = heap_own();
     hak_malloc_trim(0);
     heap->units = UNITS_OF_LARGE_HEAP;
-    char *first = stock_take(heap, 1);
+    char *first = take(heap, 1);
     for (size_t i = 1; i < 8; i++)
-        CHECK(stock_take(heap, 1) == first + i * UNIT_SIZE);
+        CHECK(take(heap, 1) == first + i * UNIT_SIZE);
     CHECK((uintptr_t)first % (8 * UNIT_SIZE) == 0);
 }
 
@@ -94,7 +107,7 @@ static void clean_units_are_given_as_such(void)
     hak_malloc_trim(0);
     heap->units = 0;
     unsigned half = (unsigned)units_per_page();
-    void *at = stock_take(heap, 2 * half);
+    void *at = take(heap, 2 * half);
     span_stats(&before);
     stock_give(heap, at, 2 * half, mask32(half) << half);
     span_stats(&after);
@@ -113,7 +126,7 @@ static void group_knows_its_own(void)
         struct run runs[64];
         heap->units = UNITS_OF_LARGE_HEAP;
         for (int i = 0; i < 64; i++)
-            runs[i] = (struct run){stock_take(heap, units), units};
+            runs[i] = (struct run){take(heap, units), units};
         for (int i = 0; i < 64; i++)
             stock_give(heap, runs[i].at, units, 0);
         stock_trim(heap);

@@ -108,7 +108,7 @@ HAK_EXPORT void malloc_stats(void)
     stats_read(&stats);
     (void)fprintf(stderr,
                   "hakmem: small %zu blocks, %zu bytes; large %zu blocks, %zu bytes; cached %zu; BigCache %zu; "
-                  "dirty %zu; held %zu, less holes %zu; in memory %zu; committed %zu; reserved %zu bytes\n",
+                  "dirty %zu; held %zu; holes %zu; in memory %zu; committed %zu; reserved %zu bytes\n",
                   stats.small_blocks, stats.small_bytes, stats.large_blocks, stats.large_bytes, stats.cached_bytes,
                   stats.bigcache_bytes, stats.dirty_bytes, stats.held_bytes, stats.hole_bytes, stats_resident_bytes(),
                   stats.committed_bytes, stats.reserved_bytes);

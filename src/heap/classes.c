@@ -8,6 +8,7 @@
 
 uint64_t classes_defined;
 uint64_t classes_draining;
+uint32_t classes_undone;
 
 static uint64_t bit_of(unsigned id)
 {
@@ -32,6 +33,7 @@ static bool is_left(unsigned id)
 /* Who makes a slab of it meanwhile sees that, and goes by the table again, in which it is not. */
 static void undefine_unless_left(unsigned id)
 {
+    store_relaxed(&classes_undone, classes_undone + 1);
     set_defined(classes_defined & ~bit_of(id));
     if (is_left(id))
         set_defined(classes_defined | bit_of(id));

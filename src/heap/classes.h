@@ -35,6 +35,10 @@
 extern HIDDEN uint64_t classes_defined;  /* those made at run time of which there may be slabs */
 extern HIDDEN uint64_t classes_draining; /* of them, those that are closed */
 
+/* How often one was undefined, or nearly. Who has found no block of a class that the table names, then and now, was still refused
+ * for the sake of the table if this is another number than before he looked: the id may have become undefined and the same again. */
+extern HIDDEN uint32_t classes_undone;
+
 /* Opens a class of `size` bytes, a multiple of 16 between two fixed classes; returns its id. SIZE_CLASSES: there can be none
  * of this size, there is one open already, or no id is left. Takes life_lock. */
 unsigned classes_open(size_t size);

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "config/policy.h"
 #include "heap/budget.h"
+#include "heap/classes.h"
 #include "heap/control.h"
 #include "heap/entry.h"
 #include "heap/events.h"
@@ -131,13 +132,14 @@ static void *pop(struct heap *heap, unsigned class, size_t size)
 static NOINLINE void *small_of_any(struct heap *heap, size_t size)
 {
     for (bool relieved = false;;) {
+        uint32_t undone = load_acquire(&classes_undone);
         unsigned class = size_class_of(size);
         void *block = pop(heap, class, size);
         if (block != NULL) {
             if (LIKELY(size <= size_classes[class].size))
                 return block;
             magazine_push(heap, class, block);
-        } else if (size_class_of(size) == class) {
+        } else if (size_class_of(size) == class && load_acquire(&classes_undone) == undone) {
             if (relieved)
                 return NULL;
             (void)relief_give_back(heap);

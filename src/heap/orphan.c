@@ -2,6 +2,7 @@
 
 #include "arena/arena.h"
 #include "base/atomic.h"
+#include "heap/classes.h"
 #include "heap/fork.h"
 #include "heap/life.h"
 #include "heap/mail.h"
@@ -33,9 +34,10 @@ static void *take_one(struct heap *heap, size_t size)
 {
     for (;;) {
         void *block;
+        uint32_t undone = load_acquire(&classes_undone);
         unsigned class = size_class_of(size);
         if (shelf_take(heap, class, &block, 1) == 0) {
-            if (size_class_of(size) == class)
+            if (size_class_of(size) == class && load_acquire(&classes_undone) == undone)
                 return NULL;
         } else if (size <= size_classes[class].size) {
             return block;

@@ -49,8 +49,11 @@ def epochs(text: str) -> Iterator[Epoch]:
 
 
 def spread(begin: float, end: float) -> Iterator[tuple[int, float]]:
-    """The steps that such a time lies in, with its parts in each."""
+    """The steps that such a time lies in, with its parts in each. Clocks are coarse: it may begin when it ends."""
     step = int(begin / STEP)
+    if begin >= end:
+        yield step, 1.0
+        return
     while step * STEP < end:
         inside = min(end, (step + 1) * STEP) - max(begin, step * STEP)
         yield step, inside / (end - begin)

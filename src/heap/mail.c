@@ -105,7 +105,7 @@ static void post_outbox(struct heap *from, struct outbox *box)
 
 void mail_post_all(struct heap *from)
 {
-    for (int i = 0; i < OUTBOXES; i++)
+    for (int i = 0; i < OUTBOXES && from->outbox_bytes != 0; i++)
         post_outbox(from, &from->outbox[i]);
 }
 

@@ -34,10 +34,11 @@ static size_t waiting(void)
     return span_dirty_bytes() + bigcache_bytes();
 }
 
-/* Of what the caller can see without a lock: not what other heaps hold. */
-static size_t could_give_back(const struct heap *heap)
+/* Of what the caller can see without a lock: not what other heaps hold. Most heaps are less than that in all. */
+static bool could_give_back(const struct heap *heap, size_t bytes)
 {
-    return waiting() + shelf_free_bytes(heap);
+    size_t waits = waiting();
+    return waits + (heap->units << UNIT_SHIFT) >= bytes && waits + shelf_free_bytes(heap) >= bytes;
 }
 
 /* Has the owner not been at its door since the last look? */
@@ -114,7 +115,7 @@ static void start(void)
 
 void purger_consider(const struct heap *heap)
 {
-    if (may_start() && could_give_back(heap) >= load_relaxed(&left_over) + MUCH)
+    if (may_start() && could_give_back(heap, load_relaxed(&left_over) + MUCH))
         start();
 }
 

@@ -48,6 +48,9 @@ class Log(unittest.TestCase):
         self.assertEqual(series["costs"], [[0.0, 1000, 1.0], [0.25, 300, 0.5], [0.5, 300, 0.5]])
         self.assertEqual(series["epochs"], 2)
 
+    def test_what_lasts_no_time_lies_in_one_step(self) -> None:
+        self.assertEqual(list(learning_log.spread(1.1, 1.1)), [(4, 1.0)])
+
     def test_ratings_of_each_policy_and_who_was_in_force(self) -> None:
         text = line(250) + line(500, arm=2, ratings=" 1:1400:300 2:1600:300")
         series = learning_log.series(text)

@@ -87,6 +87,10 @@ def _doublings(value: int, of: str) -> str:
     return f"That time grows up to {1 << value} times as long while pages are taken again soon."
 
 
+def _huge_fill(value: int, of: str) -> str:
+    return f"Two MiB that are all in use become a huge page when {value} % of them are in memory."
+
+
 # How each knob is told, and what its index means.
 KNOBS: dict[str, tuple[Callable[[int, str], str], Callable[[int, int], str] | None]] = {
     "magazine_bytes": (_magazine, _of_classes),
@@ -97,6 +101,7 @@ KNOBS: dict[str, tuple[Callable[[int, str], str], Callable[[int, int], str] | No
     "kept_most_bytes": (_kept_most, None),
     "purge_ms": (_purge, None),
     "purge_doublings": (_doublings, None),
+    "huge_fill": (_huge_fill, None),
 }
 
 

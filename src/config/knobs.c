@@ -24,6 +24,8 @@ const struct knob_info knob_info[KNOBS] = {
     [KNOB_PURGE_MS] = {"purge_ms", "ms", "how long free units keep their pages", 1, OF(purge_ms), 0, 60000},
     [KNOB_PURGE_DOUBLINGS] = {"purge_doublings", "doublings", "how often that time may double while pages are taken again soon", 1,
                               OF(purge_doublings), 0, 6},
+    [KNOB_HUGE_FILL] = {"huge_fill", "percent", "so much of 2 MiB that are all in use is in memory before they become a huge page", 1,
+                        OF(huge_fill), 50, 100},
 };
 
 static bool pinned[KNOBS];

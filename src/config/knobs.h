@@ -23,6 +23,7 @@ enum knob {
     KNOB_KEPT_MOST_BYTES,
     KNOB_PURGE_MS,
     KNOB_PURGE_DOUBLINGS,
+    KNOB_HUGE_FILL,
     KNOBS,
 };
 

@@ -17,7 +17,8 @@ enum { FAIR_PRICE_NS = 1000 * 1000 * 1000 / 4096 };
 #define BALANCED                                                                                          \
     .magazine_bytes = EVERY_CLASS(64 * KIB), .batch_eighths = EVERY_CLASS(4), .thread_cache_bytes = 2 * MIB, \
     .bigcache_bytes = 64 * MIB, .bigcache_ms = EVERY_BIN(1000), .kept_most_bytes = TIB, .purge_ms = 1000,  \
-    .purge_doublings = 3, .memory_price = FAIR_PRICE_NS, .heartbeat_bytes = 4 * MIB, .guard_bytes = 256 * MIB
+    .purge_doublings = 3, .huge_fill = 94, .memory_price = FAIR_PRICE_NS, .heartbeat_bytes = 4 * MIB,      \
+    .guard_bytes = 256 * MIB
 
 /* What no mode changes. */
 #define COMMON .purger = true, .guard_slots = 32, .learn_parts = LEARN_ALL
@@ -32,6 +33,7 @@ static const struct {
                        .thread_cache_bytes = 64 * KIB,
                        .kept_most_bytes = TIB,
                        .purge_doublings = 3,
+                       .huge_fill = 100,
                        .memory_price = FAIR_PRICE_NS * 10,
                        .heartbeat_bytes = 1 * MIB,
                        COMMON}},
@@ -44,6 +46,7 @@ static const struct {
                     .kept_most_bytes = TIB,
                     .purge_ms = 10000,
                     .purge_doublings = 3,
+                    .huge_fill = 75,
                     .memory_price = FAIR_PRICE_NS / 10,
                     .heartbeat_bytes = 16 * MIB,
                     COMMON}},

@@ -77,6 +77,7 @@ struct policy {
     size_t kept_most_bytes;              /* a larger one is not */
     size_t purge_ms;                     /* how long free units keep their pages */
     size_t purge_doublings;              /* how often that may double (span/decay.h) */
+    size_t huge_fill;                    /* percent of a superslab that is in memory before it becomes a huge page (span/huge.h) */
 
     /* So may these. */
     enum learn learn;

@@ -17,9 +17,6 @@ enum { SETTLED = 2, PASS_MS = 250, PASS_MOST = 256 };
  * host has yet to find the memory. */
 enum { PAUSE = 8 };
 
-/* Of a superslab at most this part may come into memory by it. */
-enum { ABSENT_PART = 16 };
-
 /* What a superslab's `filled` counts. */
 #define FILLED_STEP ((size_t)4 * KIB)
 
@@ -106,7 +103,7 @@ static void collapse(struct superslab *s, uint64_t now_ms)
     lock_drop(&span_lock);
     uint64_t begin_ns = clock_now_ns();
     size_t resident = os_resident(base, SUPERSLAB_SIZE);
-    bool is_there = resident >= SUPERSLAB_SIZE - SUPERSLAB_SIZE / ABSENT_PART;
+    bool is_there = resident >= SUPERSLAB_SIZE / 100 * load_relaxed(&policy.huge_fill);
     enum os_collapse came_to = is_there ? os_collapse(base) : OS_NOT_NOW;
     uint64_t took_ns = clock_now_ns() - begin_ns;
     lock_take(&span_lock);

@@ -96,6 +96,16 @@ static void what_is_not_in_memory_stays(void)
     CHECK(huge_ones(SUPERSLABS) == 1 && huge_is_at(runs[0]));
 }
 
+static void policy_says_how_much_is_enough(void)
+{
+    start(SUPERSLABS, 0);
+    policy.huge_fill = 75;
+    memset(runs[0], 1, SUPERSLAB_SIZE / 4 * 3);
+    memset(runs[1], 1, SUPERSLAB_SIZE / 4 * 3 - UNIT_SIZE);
+    passes(4);
+    CHECK(huge_ones(SUPERSLABS) == 1 && huge_is_at(runs[0]));
+}
+
 static void modes_without_huge_pages_have_none(void)
 {
     start(SUPERSLABS, 1);
@@ -195,6 +205,7 @@ int main(void)
         HUGE_TEST(what_has_settled_becomes_huge),
         HUGE_TEST(what_is_not_full_stays),
         HUGE_TEST(what_is_not_in_memory_stays),
+        HUGE_TEST(policy_says_how_much_is_enough),
         HUGE_TEST(modes_without_huge_pages_have_none),
         HUGE_TEST(refusals_are_no_loss),
         HUGE_TEST(who_has_none_is_asked_once),

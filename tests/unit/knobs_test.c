@@ -25,6 +25,8 @@ static void policy_is_what_knobs_say(void)
     CHECK(policy.purge_ms == 80);
     knob_set(KNOB_PURGE_DOUBLINGS, 0, 5);
     CHECK(policy.purge_doublings == 5);
+    knob_set(KNOB_HUGE_FILL, 0, 60);
+    CHECK(policy.huge_fill == 60);
 }
 
 static void each_keeps_to_its_limits(void)

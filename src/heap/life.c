@@ -82,8 +82,7 @@ static struct heap *create(void)
     heap->lock.rank = LOCK_HEAP;
     heap->in_door = 1;
     lock_take(&life_lock);
-    heap->number = heaps;
-    store_relaxed(&heaps, heaps + 1);
+    heap->number = heaps++;
     heap->next = life_newest;
     store_release(&life_newest, heap);
     lock_drop(&life_lock);
@@ -93,8 +92,9 @@ static struct heap *create(void)
 
 size_t life_count(void)
 {
+    const struct heap *newest = life_heaps();
+    uint32_t all = newest != NULL ? newest->number + 1 : 0;
     uint32_t idle = load_relaxed(&idle_count);
-    uint32_t all = load_relaxed(&heaps);
     return all > idle ? all - idle : 0;
 }
 

@@ -38,7 +38,7 @@ static size_t waiting(void)
 static bool could_give_back(const struct heap *heap, size_t bytes)
 {
     size_t waits = waiting();
-    return waits + (heap->units << UNIT_SHIFT) >= bytes && waits + shelf_free_bytes(heap) >= bytes;
+    return waits + (load_relaxed(&heap->units) << UNIT_SHIFT) >= bytes && waits + shelf_free_bytes(heap) >= bytes;
 }
 
 /* Has the owner not been at its door since the last look? */

@@ -62,7 +62,8 @@ static void give_units(struct heap *heap, void *base, unsigned class, uint32_t f
 
 static void note_holes(struct heap *heap, size_t bytes)
 {
-    store_relaxed(&heap->hole_bytes, heap->hole_bytes + bytes);
+    if (bytes != 0)
+        store_relaxed(&heap->hole_bytes, heap->hole_bytes + bytes);
 }
 
 static void count_out(struct shelf *shelf, int blocks)

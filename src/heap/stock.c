@@ -22,13 +22,15 @@ static void put_in(struct heap *heap, struct unit_group *group, uint32_t units, 
     group->free |= units;
     group->clean |= clean;
     store_relaxed(&heap->stock_units, heap->stock_units + count_ones64(units));
-    store_relaxed(&heap->stock_clean, heap->stock_clean + count_ones64(clean));
+    if (clean != 0)
+        store_relaxed(&heap->stock_clean, heap->stock_clean + count_ones64(clean));
 }
 
 static void take_out(struct heap *heap, struct unit_group *group, uint32_t units)
 {
     store_relaxed(&heap->stock_units, heap->stock_units - count_ones64(units));
-    store_relaxed(&heap->stock_clean, heap->stock_clean - count_ones64(units & group->clean));
+    if ((units & group->clean) != 0)
+        store_relaxed(&heap->stock_clean, heap->stock_clean - count_ones64(units & group->clean));
     group->free &= ~units;
     group->clean &= ~units;
 }
@@ -148,5 +150,6 @@ void stock_give(struct heap *heap, void *at, unsigned units, uint32_t clean)
 void stock_trim(struct heap *heap)
 {
     for (int i = 0; i < STOCK_GROUPS; i++)
-        give_group(heap, &heap->stock[i]);
+        if (heap->stock[i].units != 0)
+            give_group(heap, &heap->stock[i]);
 }

@@ -69,7 +69,7 @@ void limit_charge(size_t bytes)
     size_t soft = soft_limit();
     if (held_with(limit_bytes) <= soft)
         told = false;
-    limit_bytes += bytes;
+    store_relaxed(&limit_bytes, limit_bytes + bytes);
     ever += bytes;
     if (UNLIKELY(held_with(limit_bytes) > soft) && ever >= relief_due)
         store_relaxed(&limit_pressed, true);
@@ -77,7 +77,7 @@ void limit_charge(size_t bytes)
 
 void limit_discharge(size_t bytes)
 {
-    limit_bytes -= bytes;
+    store_relaxed(&limit_bytes, limit_bytes - bytes);
 }
 
 /* Away from the soft limit nothing is counted: all threads would write here. */

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hakmem_bench import (
     attack_section,
     attacks,
     cost_section,
+    counting,
     gate,
     lab,
     layout,
@@ -128,8 +128,7 @@ def _gate(parsed: argparse.Namespace) -> int:
     if not library.exists():
         raise CannotError(f"--library {parsed.library}: no such file; legal is a libhakmem.so")
     build.build_benchmarks()
-    if shutil.which("valgrind") is None:
-        raise CannotError("valgrind not found; install it, for example: apt-get install valgrind")
+    counting.need_valgrind()
     if parsed.lower:
         for name, number in gate.lower(library).instructions.items():
             print(f"{name}: golden {number}")
@@ -144,8 +143,7 @@ def _gate(parsed: argparse.Namespace) -> int:
 def _layout() -> int:
     library = build.ensure_library()
     build.build_benchmarks()
-    if shutil.which("valgrind") is None:
-        raise CannotError("valgrind not found; install it, for example: apt-get install valgrind")
+    counting.need_valgrind()
     first, later = layout.write(library)
     say(f"written: {layout.SCRIPT}, {first} sections of what runs at the start and {later} of what runs later")
     return 0

@@ -6,7 +6,6 @@ filling of what the program keeps live cancel. They repeat to within a fraction 
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -50,6 +49,11 @@ COUNTED = (
 )
 
 
+def need_valgrind() -> None:
+    if shutil.which("valgrind") is None:
+        raise CannotError("valgrind not found; install it, for example: apt-get install valgrind")
+
+
 def parse(text: str) -> dict[str, float]:
     """The figures of the file that cachegrind wrote."""
     events = re.search(r"^events: (.+)$", text, re.MULTILINE)
@@ -66,8 +70,7 @@ def _run(counted: Counted, operations: int, peer: Peer, simulates: str) -> dict[
     with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
         file = Path(directory) / "counts"
         command = ["valgrind", "--tool=cachegrind", f"--cache-sim={simulates}", f"--branch-sim={simulates}"]
-        program = words[0] if os.path.isabs(words[0]) else str(runner.PROGRAMS / words[0])
-        command += [f"--cachegrind-out-file={file}", program, *words[1:]]
+        command += [f"--cachegrind-out-file={file}", runner.program_of(words[0]), *words[1:]]
         environment = {**runner.clean_environment(), **runner.environment_of(peer)}
         try:
             done = subprocess.run(

@@ -207,8 +207,7 @@ def hardened(options: Options, asked: str, console: Console) -> int:
 
 def watch(output: Path | None, asked: str, console: Console) -> int:
     """What it costs to watch the library: counts of instructions."""
-    if shutil.which("valgrind") is None:
-        raise CannotError("valgrind not found; install it, for example: apt-get install valgrind")
+    counting.need_valgrind()
     library = build.ensure_library()
     build.build_benchmarks()
     measured = watching.peers_of(peers.ours(library))

@@ -6,7 +6,6 @@ tests/py/test_layout.py says that a small program has more of the library in mem
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import tempfile
@@ -39,9 +38,8 @@ def _ran(library: Path, words: tuple[str, ...]) -> set[str]:
     """The names of all functions that were called, whosever they are."""
     with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
         file = Path(directory) / "calls"
-        program = words[0] if os.path.isabs(words[0]) else str(runner.PROGRAMS / words[0])
         done = subprocess.run(
-            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", program, *words[1:]],
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", runner.program_of(words[0]), *words[1:]],
             env={**runner.clean_environment(), "LD_PRELOAD": str(library)}, cwd=directory,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False,
         )  # fmt: skip

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from hakmem_bench import counting, learning, learning_log, policies, runner, schedule, suite, watching
 from hakmem_bench.counting import Counted
-from hakmem_bench.model import OURS, CannotError, Counts, Peer, Result, Sample, Test
+from hakmem_bench.model import OURS, Counts, Peer, Result, Sample, Test
+from hakmem_cli.arguments import named
 
 LEARNING = "learning"
 WARM = "learning, warm"
@@ -139,13 +140,7 @@ def choose(text: str | None, *, quick: bool) -> list[Stage]:
     found = stages(quick=quick)
     if text is None:
         return found
-    legal = [stage.name for stage in found]
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in legal:
-            raise CannotError(f"{name}: no such part; legal are {', '.join(legal)}")
-    if not names:
-        raise CannotError(f"no parts named; legal are {', '.join(legal)}")
+    names = named(text, "part", [stage.name for stage in found])
     return [stage for stage in found if stage.name in names]
 
 

@@ -12,8 +12,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from hakmem_bench import sources
-from hakmem_bench.model import OURS, ROOT, CannotError, Peer
+from hakmem_bench.model import OURS, ROOT, Peer
 from hakmem_cli import info, modes
+from hakmem_cli.arguments import named
 
 KEPT = ROOT / "build" / "lab" / "peers"
 
@@ -55,13 +56,7 @@ def choose(text: str | None, default: Sequence[str] = NAMES) -> list[str]:
     """From a list with commas."""
     if text is None:
         return list(default)
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in LEGAL:
-            raise CannotError(f"{name}: no such peer; legal are {', '.join(LEGAL)}")
-    if not names:
-        raise CannotError(f"no peers named; legal are {', '.join(LEGAL)}")
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(named(text, "peer", LEGAL)))
 
 
 def ours(library: Path, name: str = OURS) -> Peer:

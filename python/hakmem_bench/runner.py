@@ -35,10 +35,14 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(doubtful)}
 
 
+def program_of(name: str) -> str:
+    """One of ours by its name, another by its path."""
+    return name if os.path.isabs(name) else str(PROGRAMS / name)
+
+
 def command_of(test: Test, quick: bool) -> list[str]:
     words = test.quick if quick and test.quick is not None else test.command
-    program = words[0] if os.path.isabs(words[0]) else str(PROGRAMS / words[0])
-    return [program, *(word.replace("{data}", str(DATA / test.name)) for word in words[1:])]
+    return [program_of(words[0]), *(word.replace("{data}", str(DATA / test.name)) for word in words[1:])]
 
 
 def prepare(test: Test) -> None:

@@ -35,8 +35,7 @@
 extern HIDDEN uint64_t classes_defined;  /* those made at run time of which there may be slabs */
 extern HIDDEN uint64_t classes_draining; /* of them, those that are closed */
 
-/* How often one was undefined, or nearly. Who has found no block of a class that the table names, then and now, was still refused
- * for the sake of the table if this is another number than before he looked: the id may have become undefined and the same again. */
+/* How often one was undefined, or nearly. */
 extern HIDDEN uint32_t classes_undone;
 
 /* Opens a class of `size` bytes, a multiple of 16 between two fixed classes; returns its id. SIZE_CLASSES: there can be none
@@ -52,6 +51,13 @@ void classes_reclaim_one(void);
 
 /* At the heartbeat of the heap's owner: gives back what it has cached of closed classes. */
 void classes_leave_closed(struct heap *heap);
+
+/* Who has found no block of `class`, which the table named for this size: was there no memory? Not if the table names another now,
+ * or `undone`, classes_undone as it was before the table was read, has changed: the id may have been undefined and be the same again. */
+ALWAYS_INLINE bool classes_stayed(size_t size, unsigned class, uint32_t undone)
+{
+    return size_class_of(size) == class && load_acquire(&classes_undone) == undone;
+}
 
 /* Before a slab is made. False: the id is not defined, and nothing is counted. */
 ALWAYS_INLINE bool classes_count_slab(struct heap *heap, unsigned class)

@@ -139,7 +139,7 @@ static NOINLINE void *small_of_any(struct heap *heap, size_t size)
             if (LIKELY(size <= size_classes[class].size))
                 return block;
             magazine_push(heap, class, block);
-        } else if (size_class_of(size) == class && load_acquire(&classes_undone) == undone) {
+        } else if (classes_stayed(size, class, undone)) {
             if (relieved)
                 return NULL;
             (void)relief_give_back(heap);

@@ -12,14 +12,14 @@ static size_t purge(struct heap *heap, struct slab *slab)
     size_t bytes = slab_purge_holes(slab);
     slab->heat = SLAB_COLD;
     owner_add(&heap->counts->of[COUNT_HOLE_BYTES], bytes);
-    store_relaxed(&heap->hole_bytes, heap->hole_bytes + bytes);
+    shelf_note_holes(heap, bytes);
     return bytes;
 }
 
 /* All of a huge page is in memory. */
 static void split(struct heap *heap, struct slab *slab)
 {
-    store_relaxed(&heap->hole_bytes, heap->hole_bytes - slab_absent_bytes(slab));
+    shelf_note_holes(heap, -slab_absent_bytes(slab));
     slab->absent = 0;
     huge_split_at(slab->base);
 }

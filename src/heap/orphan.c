@@ -37,7 +37,7 @@ static void *take_one(struct heap *heap, size_t size)
         uint32_t undone = load_acquire(&classes_undone);
         unsigned class = size_class_of(size);
         if (shelf_take(heap, class, &block, 1) == 0) {
-            if (size_class_of(size) == class && load_acquire(&classes_undone) == undone)
+            if (classes_stayed(size, class, undone))
                 return NULL;
         } else if (size <= size_classes[class].size) {
             return block;

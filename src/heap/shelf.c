@@ -60,12 +60,6 @@ static void give_units(struct heap *heap, void *base, unsigned class, uint32_t f
         stock_give(heap, base, size_classes[class].units, clean);
 }
 
-static void note_holes(struct heap *heap, size_t bytes)
-{
-    if (bytes != 0)
-        store_relaxed(&heap->hole_bytes, heap->hole_bytes + bytes);
-}
-
 static void count_out(struct shelf *shelf, int blocks)
 {
     store_relaxed(&shelf->blocks_out, shelf->blocks_out + (uint32_t)blocks);
@@ -90,7 +84,7 @@ static struct slab *make_counted(struct heap *heap, unsigned class)
     slab->fence = (uint16_t)fence;
     if (policy.huge != HUGE_ON) /* a first touch takes more than a page */
         slab_set_clean(slab, clean);
-    note_holes(heap, slab_absent_bytes(slab));
+    shelf_note_holes(heap, slab_absent_bytes(slab));
     arena_assign(base, units, (uintptr_t)heap | class, slab);
     return slab;
 }
@@ -108,7 +102,7 @@ static struct slab *make(struct heap *heap, unsigned class)
 static void release(struct heap *heap, struct slab *slab)
 {
     unsigned class = slab->class;
-    note_holes(heap, -slab_absent_bytes(slab));
+    shelf_note_holes(heap, -slab_absent_bytes(slab));
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
     give_units(heap, slab->base, class, slab->fence, slab_clean_units(slab));
     slab_discard(slab);
@@ -137,7 +131,7 @@ static struct slab *find_room(struct heap *heap, unsigned class, bool may_make)
 /* Of blocks that were taken, so many bytes are in pages that had no memory. */
 static void note_filled(struct heap *heap, size_t bytes)
 {
-    note_holes(heap, -bytes);
+    shelf_note_holes(heap, -bytes);
     limit_note_filled(bytes);
     relief_note(heap);
 }
@@ -241,7 +235,7 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
     count_out(shelf, (int)(slab->blocks - slab->free));
     owner_add(&heap->counts->slabs[slab->class], 1u);
     store_relaxed(&heap->units, heap->units + slab->units);
-    note_holes(heap, slab_absent_bytes(slab));
+    shelf_note_holes(heap, slab_absent_bytes(slab));
     enlist(shelf, slab);
 }
 
@@ -257,7 +251,7 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class)
         ASSERT(shelf->blocks_out >= slab->blocks - slab->free);
         count_out(shelf, -(int)(slab->blocks - slab->free));
         classes_uncount_slab(heap, class);
-        note_holes(heap, -slab_absent_bytes(slab));
+        shelf_note_holes(heap, -slab_absent_bytes(slab));
         store_relaxed(&heap->units, heap->units - slab->units);
     }
     return slab;

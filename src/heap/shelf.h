@@ -6,6 +6,7 @@
 #ifndef HAK_HEAP_SHELF_H
 #define HAK_HEAP_SHELF_H
 
+#include "base/atomic.h"
 #include "heap/heap.h"
 
 /* Takes up to `want` blocks from the heap's slabs, adopted ones or a new one, and writes them to top[0],
@@ -38,6 +39,13 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class);
 /* Gives back the units of the class's slabs without a block in use; or of all slabs. */
 void shelf_leave(struct heap *heap, unsigned class);
 void shelf_release_empty(struct heap *heap);
+
+/* Of its slabs, pages of so many bytes more (or less: the negative) have no memory. */
+ALWAYS_INLINE void shelf_note_holes(struct heap *heap, size_t bytes)
+{
+    if (bytes != 0)
+        store_relaxed(&heap->hole_bytes, heap->hole_bytes + bytes);
+}
 
 /* Gives back the holes of slabs of this class, pages without a block in use, if nothing was taken from a slab or put into
  * it since before the last such look. Returns their bytes. */

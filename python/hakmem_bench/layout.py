@@ -18,6 +18,8 @@ from hakmem_bench.model import ROOT, CannotError
 SCRIPT = ROOT / "cmake" / "layout.ld"
 
 _SECONDS = 300
+# A program that runs for long has guarded samples; these are short, and have them at once.
+_SOON = {"HAKMEM_GUARD": "64K"}
 # The least that a process does: it starts, it ends, it allocates a little.
 _FIRST = (("/bin/true",), ("pairs", "100", "64"))
 _SECOND = (
@@ -34,13 +36,13 @@ _SECOND = (
 _MARKED = "    /* {name}: generated {end} here */\n"
 
 
-def _ran(library: Path, words: tuple[str, ...]) -> set[str]:
+def _ran(library: Path, words: tuple[str, ...], options: dict[str, str]) -> set[str]:
     """The names of all functions that were called, whosever they are."""
     with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
         file = Path(directory) / "calls"
         done = subprocess.run(
             ["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", runner.program_of(words[0]), *words[1:]],
-            env={**runner.clean_environment(), "LD_PRELOAD": str(library)}, cwd=directory,
+            env={**runner.clean_environment(), "LD_PRELOAD": str(library), **options}, cwd=directory,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False,
         )  # fmt: skip
         if done.returncode != 0 or not file.exists():
@@ -77,8 +79,13 @@ def write(library: Path) -> tuple[int, int]:
     """How many sections are named of what runs at the start, and how many more later."""
     own = _own(library)
     first, second = (
-        {section for words in programs for name in _ran(library, words) & own for section in _sections(name, own)}
-        for programs in (_FIRST, _SECOND)
+        {
+            section
+            for words in programs
+            for name in _ran(library, words, options) & own
+            for section in _sections(name, own)
+        }
+        for programs, options in ((_FIRST, {}), (_SECOND, _SOON))
     )
     second -= first
     SCRIPT.write_text(_with_block(_with_block(SCRIPT.read_text(), "at the start", first), "later", second))

@@ -5,8 +5,8 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-/* 64 KiB; touched as far as stacks are taken. */
-enum { ENTRIES_SHIFT = 12, ENTRIES = 1 << ENTRIES_SHIFT };
+/* 64 KiB, of which the first 2^room are used: twice as many whenever half of them are. Who takes few stacks touches a page. */
+enum { ROOM_LEAST = 7, ROOM_MOST = 12 };
 
 /* The key, changed by the rule: only both together fit. A packed rule is never 0. */
 struct entry {
@@ -14,7 +14,9 @@ struct entry {
     uint64_t packed;
 };
 
-static struct entry entries[ENTRIES];
+static struct entry entries[1 << ROOM_MOST];
+static uint32_t room = ROOM_LEAST;
+static uint32_t noted; /* since there is so much room */
 
 /* From the low end: one bit that is always set, the three of the CFA, then offsets with their places. */
 enum {
@@ -84,10 +86,20 @@ static uint64_t key_of(const uint8_t *eh_frame_hdr, uintptr_t pc)
     return (uint64_t)pc * 0x9e3779b97f4a7c15u + (uintptr_t)eh_frame_hdr;
 }
 
+/* Threads that make room at once make it once or twice. What is then looked for in another place is looked up again. */
+static void make_room(uint32_t now)
+{
+    if (now < ROOM_MOST && add_relaxed(&noted, 1u) + 1 >= (uint32_t)1 << (now - 1)) {
+        store_relaxed(&noted, 0u);
+        store_relaxed(&room, now + 1);
+    }
+}
+
 bool rules_find(const uint8_t *eh_frame_hdr, uintptr_t pc, struct cfi_rule *rule)
 {
     uint64_t key = key_of(eh_frame_hdr, pc);
-    struct entry *entry = &entries[key >> (64 - ENTRIES_SHIFT)];
+    uint32_t now = load_relaxed(&room);
+    struct entry *entry = &entries[key >> (64 - ROOM_MOST) & (((uint32_t)1 << now) - 1)];
     uint64_t packed = load_relaxed(&entry->packed);
     if (LIKELY((load_relaxed(&entry->check) ^ packed) == key && packed != 0)) {
         *rule = unpack(packed);
@@ -99,6 +111,7 @@ bool rules_find(const uint8_t *eh_frame_hdr, uintptr_t pc, struct cfi_rule *rule
         packed = pack(rule);
         store_relaxed(&entry->packed, packed);
         store_relaxed(&entry->check, key ^ packed);
+        make_room(now);
     }
     return true;
 }

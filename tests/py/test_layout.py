@@ -10,16 +10,18 @@ from support import RELEASE
 
 # Of the file: a window of 64 KiB, as the kernel maps it, a second one for what most programs run; and variables.
 MOST_OF_FILE = 192
+# Who takes a stack reads call frame information besides, of the last window.
+MOST_WITH_STACKS = 240
 # Variables and, of the tables, the few pages that are touched.
 MOST_ANONYMOUS = 64
 
 
-def resident() -> tuple[int, int]:
+def resident(**options: str) -> tuple[int, int]:
     """KiB of the library's file, and of its zeroed variables, in a program that shows its own mappings."""
     library = RELEASE / "libhakmem.so"
-    text = subprocess.run(
-        ["/bin/cat", "/proc/self/smaps"], env={"LD_PRELOAD": str(library)}, capture_output=True, text=True, check=True
-    ).stdout
+    environment = {"LD_PRELOAD": str(library), **options}
+    command = ["/bin/cat", "/proc/self/smaps"]
+    text = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     line = re.compile(r"^([0-9a-f]+)-([0-9a-f]+)(?: \S+){4} *(\S*)\n(?:[A-Z].*\n)*?Rss: +(\d+) kB", re.MULTILINE)
     mappings = line.findall(text)
     of_file = [(int(end, 16), int(rss)) for _, end, name, rss in mappings if name.endswith(library.resolve().name)]
@@ -33,6 +35,12 @@ class Layout(unittest.TestCase):
         of_file, _ = resident()
         self.assertGreater(of_file, 0)
         self.assertLessEqual(of_file, MOST_OF_FILE, "see `./hakmem bench layout`")
+
+    def test_guarded_samples_lie_with_what_most_programs_run(self) -> None:
+        without, _ = resident()
+        of_file, _ = resident(HAKMEM_GUARD="1")
+        self.assertGreater(of_file, without, "no stack was taken")
+        self.assertLessEqual(of_file, MOST_WITH_STACKS, "see `./hakmem bench layout`")
 
     def test_tables_that_nobody_uses_are_not_touched(self) -> None:
         _, anonymous = resident()

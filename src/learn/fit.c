@@ -19,7 +19,7 @@ enum {
     EARLY_BEATS = 16,    /* at which it is looked at once; */
     EPOCH_MS = 200,      /* later, so often */
     HEARD_BEATS = 32,    /* up to which each refill is counted; */
-    HEARD_PART = 4,      /* later, those between one of so many heartbeats and the next: counting costs a tenth of a refill */
+    HEARD_PART = 8,      /* later, those between one of so many heartbeats and the next: counting costs a tenth of a refill */
     MADE = SIZE_CLASSES - SIZE_CLASSES_FIXED,
 };
 

@@ -81,12 +81,12 @@ unsigned size_class_aligned(size_t alignment, size_t size)
 {
     if (size > SMALL_MAX || alignment > UNIT_SIZE || size_classes[0].size == 0)
         return SIZE_CLASSES;
-    unsigned id = size_class_of(max_size(size, alignment));
-    if (UNLIKELY(id >= SIZE_CLASSES_FIXED))
-        id = size_class_fixed(max_size(size, alignment));
-    while (id < SIZE_CLASSES_FIXED && (size_classes[id].size & (alignment - 1)) != 0)
-        id++;
-    return id < SIZE_CLASSES_FIXED ? id : SIZE_CLASSES;
+    /* Four a doubling: the fixed class of a multiple of the alignment is one too. */
+    size_t bytes = align_up(max_size(size, 1), alignment);
+    if (bytes > SMALL_MAX)
+        return SIZE_CLASSES;
+    unsigned id = size_class_of(bytes);
+    return LIKELY(id < SIZE_CLASSES_FIXED) ? id : size_class_fixed(bytes);
 }
 
 bool size_class_may_be_made(size_t size)

@@ -11,13 +11,13 @@
 #include "heap/budget.h"
 #include "heap/classes.h"
 #include "heap/control.h"
+#include "heap/door_steps.h"
 #include "heap/entry.h"
 #include "heap/events.h"
 #include "heap/fork.h"
 #include "heap/heartbeat.h"
 #include "heap/interrupt.h"
 #include "heap/keeper.h"
-#include "heap/life.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
@@ -29,18 +29,11 @@
 #include "heap/shelf.h"
 #include "heap/sleeper.h"
 #include "heap/start.h"
-#include "heap/stock.h"
 #include "heap/view.h"
 #include "large/large.h"
-#include "large/site.h"
 #include "span/limit.h"
-#include "span/span.h"
 
-/* In a function that was called, or jumped to, by one that the program has called. */
-#define RETURN_ADDRESS ((uintptr_t)__builtin_return_address(0))
-
-/* The calling thread's heap, its door entered; NULL if it has none to use now. */
-static struct heap *enter_own(void)
+struct heap *door_enter(void)
 {
     const struct view *seen = view_load();
     struct heap *heap = seen->heap;
@@ -60,25 +53,11 @@ static struct heap *enter_own(void)
     return heap;
 }
 
-/* Before the door is left: what has been done is told to who listens. */
-ALWAYS_INLINE void tell_listener(struct heap *heap, const char *operation, const void *p, size_t size)
-{
-    if (UNLIKELY(heap_events.leaving != NULL))
-        heap_events.leaving(heap, operation, p, size);
-}
-
 bool door_open(void)
 {
     if (view_is(VIEW_UNBORN))
         (void)start_thread();
     return load_acquire(&arena.base) != NULL;
-}
-
-/* An interrupted hot_malloc may be in the middle of charging the view. */
-static void charge(struct heap *heap, size_t size)
-{
-    struct view *view = interrupt_holds_magazines(heap) ? &heap->twin : &heap->view;
-    view->budget -= (int64_t)size;
 }
 
 /* The request is served by now: what is given back is what nobody holds, and the callback may do as it likes. */
@@ -105,8 +84,7 @@ static COLD void serve_tools(void)
     errno = saved;
 }
 
-/* Leaves the door after a request for memory. */
-static void leave(struct heap *heap)
+void door_leave(struct heap *heap)
 {
     if (UNLIKELY(heap->view.budget < 0) && !interrupt_holds_magazines(heap))
         leave_spent(heap);
@@ -183,15 +161,6 @@ static COLD void *sample(struct heap *heap, size_t size, struct os_frame from)
     return block;
 }
 
-static COLD void sample_large(struct heap *heap, const void *p, size_t size, struct os_frame from)
-{
-    const struct profiler *profiler = profiler_now();
-    struct large *block = large_find(p);
-    if (interrupt_holds_magazines(heap) || !budget_take_sample(heap) || profiler == NULL || block->sample != NULL)
-        return;
-    block->sample = profiler->note(p, size, &from);
-}
-
 static void *from_orphan(size_t size)
 {
     /* Before the start the table says class 0 for everything. */
@@ -209,7 +178,7 @@ static void *from_orphan(size_t size)
 static NOINLINE void *from_keeper(const struct keeper *keeper, const struct request *request, struct os_frame from)
 {
     bool charged = request->size <= SMALL_MAX && request->align == 1 && !view_is(VIEW_UNBORN);
-    struct heap *heap = enter_own();
+    struct heap *heap = door_enter();
     void *block = NULL;
     if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
         block = keeper->allocate(request, &from);
@@ -220,9 +189,9 @@ static NOINLINE void *from_keeper(const struct keeper *keeper, const struct requ
     }
     if (heap != NULL) {
         if (!charged && block != NULL)
-            charge(heap, request->size);
+            door_charge(heap, request->size);
         relief_note(heap);
-        leave(heap);
+        door_leave(heap);
     }
     if (block == NULL)
         errno = ENOMEM;
@@ -243,78 +212,6 @@ static COLD void *small_without_heap(size_t size)
     return block;
 }
 
-static void *large(struct heap *heap, size_t size, size_t align, uint32_t site, bool *zero)
-{
-    void *block = large_alloc_at(size, align, site, zero);
-    if (block == NULL && limit_is_short_of(size)) {
-        (void)relief_give_back(heap);
-        block = large_alloc_at(size, align, site, zero);
-    }
-    if (heap != NULL && block != NULL) {
-        charge(heap, size);
-        tally(heap, COUNT_LARGE);
-        owner_add(&heap->counts->large[size_bin(size)], 1u);
-        relief_note(heap);
-    }
-    return block;
-}
-
-/* Is it to be found out which site a request is of? If the program has named it; else of some requests, or, where a site's blocks
- * are kept in a way of their own, of all. */
-ALWAYS_INLINE bool asks_site(const struct heap *heap, uintptr_t word, size_t size)
-{
-    if (heap == NULL)
-        return false;
-    if (UNLIKELY(word != 0 || load_relaxed(&large_sites_special) != 0))
-        return true;
-    return UNLIKELY(load_relaxed(&policy.learn) != LEARN_OFF) && site_is_turn(heap->counts->of[COUNT_LARGE], size);
-}
-
-static COLD uint32_t ask_site(const struct heap *heap, uintptr_t word, size_t size, struct os_frame from, uintptr_t caller)
-{
-    struct site_request request = {word, size, site_is_turn(heap->counts->of[COUNT_LARGE], size), caller, &from};
-    return heap_events.site != NULL ? heap_events.site(&request) : SITE_NONE;
-}
-
-/* `word`: the site, as the program has named it, or 0. `caller`: to where the library's function returns. */
-static ENTRANCE NOINLINE void *malloc_large(size_t size, size_t align, bool *zero, uintptr_t word, uintptr_t caller)
-{
-    const struct keeper *keeper = keeper_now();
-    if (UNLIKELY(keeper != NULL)) {
-        *zero = false;
-        return door_malloc_kept(size, align, FAMILY_MALLOC);
-    }
-    void *block = NULL;
-    struct heap *heap = enter_own();
-    if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
-        if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
-            uint32_t site = SITE_NONE;
-            if (UNLIKELY(asks_site(heap, word, size)))
-                site = ask_site(heap, word, size, os_frame_here(), caller);
-            block = large(heap, size, align, site, zero);
-        }
-    if (heap != NULL) {
-        if (UNLIKELY(heap->view.budget < 0) && block != NULL)
-            sample_large(heap, block, size, os_frame_here());
-        tell_listener(heap, "malloc", block, size);
-        leave(heap);
-    }
-    if (block == NULL)
-        errno = ENOMEM;
-    return block;
-}
-
-ENTRANCE void *door_malloc_large(size_t size, size_t align, bool *zero)
-{
-    return malloc_large(size, align, zero, 0, RETURN_ADDRESS);
-}
-
-ENTRANCE void *door_malloc_at(size_t size, uintptr_t site)
-{
-    bool zero;
-    return malloc_large(size, 1, &zero, site, RETURN_ADDRESS);
-}
-
 ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 {
     bool zero;
@@ -322,18 +219,18 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
     if (UNLIKELY(keeper != NULL))
         return from_keeper(keeper, &(struct request){size, 1, family}, os_frame_here());
     if (UNLIKELY(size > SMALL_MAX))
-        return malloc_large(size, 1, &zero, 0, RETURN_ADDRESS);
+        return door_large(size, 1, &zero, 0, DOOR_CALLER);
     bool unborn = view_is(VIEW_UNBORN);
-    struct heap *heap = enter_own();
+    struct heap *heap = door_enter();
     if (UNLIKELY(heap == NULL))
         return small_without_heap(size);
     if (unborn) /* the caller charged the static view */
-        charge(heap, size);
+        door_charge(heap, size);
     void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size, os_frame_here()) : NULL;
     if (LIKELY(block == NULL))
         block = small(heap, size);
-    tell_listener(heap, "malloc", block, size);
-    leave(heap);
+    door_tell(heap, "malloc", block, size);
+    door_leave(heap);
     if (UNLIKELY(block == NULL))
         errno = ENOMEM;
     return block;
@@ -354,39 +251,6 @@ ENTRANCE NOINLINE void *door_new_array(size_t size)
     return malloc_as(size, FAMILY_NEW_ARRAY);
 }
 
-/* What a block grows by was requested. */
-static void *resize(struct heap *heap, struct large *block, size_t size)
-{
-    const void *before = block->base;
-    size_t bytes = block->bytes;
-    void *p = large_resize(block, size);
-    if (p == NULL && limit_is_short_of(size - block->bytes)) {
-        (void)relief_give_back(heap);
-        p = large_resize(block, size);
-    }
-    if (heap != NULL) {
-        if (p != NULL && block->bytes > bytes)
-            charge(heap, block->bytes - bytes);
-        relief_note(heap);
-    }
-    if (p != NULL && UNLIKELY(block->sample != NULL))
-        profiler_now()->resized(block->sample, before, p, size);
-    return p;
-}
-
-ENTRANCE void *door_resize_large(struct large *block, size_t size)
-{
-    struct heap *heap = enter_own();
-    void *p = heap != NULL || !fork_holds_any_lock() ? resize(heap, block, size) : NULL;
-    if (heap != NULL) {
-        if (UNLIKELY(heap->view.budget < 0) && p != NULL)
-            sample_large(heap, p, size, os_frame_here());
-        tell_listener(heap, "realloc", p, size);
-        leave(heap);
-    }
-    return p;
-}
-
 /* Whoever keeps blocks is told where the program has called the library. */
 ALWAYS_INLINE void free_as(void *p, struct freeing how)
 {
@@ -397,13 +261,13 @@ ALWAYS_INLINE void free_as(void *p, struct freeing how)
         here = os_frame_here();
         how.from = &here;
     }
-    struct heap *heap = enter_own();
+    struct heap *heap = door_enter();
     if (UNLIKELY(heap == NULL)) {
         route_without_heap(p, &how);
         return;
     }
     route_free(heap, p, &how);
-    tell_listener(heap, "free", p, how.size);
+    door_tell(heap, "free", p, how.size);
     entry_leave(heap);
     if (UNLIKELY(control_is_asked()))
         serve_tools();
@@ -468,17 +332,17 @@ static void *settle(struct heap *heap, void *p, size_t bytes)
 
 void *door_settle(void *p, size_t bytes)
 {
-    struct heap *heap = enter_own();
+    struct heap *heap = door_enter();
     if (heap == NULL)
         return p;
     void *to = settle(heap, p, bytes);
-    leave(heap);
+    door_leave(heap);
     return to;
 }
 
 size_t door_prewarm(size_t size, size_t count)
 {
-    struct heap *heap = size <= SMALL_MAX ? enter_own() : NULL;
+    struct heap *heap = size <= SMALL_MAX ? door_enter() : NULL;
     if (heap == NULL)
         return 0;
     unsigned class = size_class_of(size);
@@ -486,13 +350,13 @@ size_t door_prewarm(size_t size, size_t count)
     size_t ready = magazine_count(heap, class) + shelf_room(heap, class);
     while (ready < count && shelf_prepare(heap, class))
         ready += size_classes[class].blocks;
-    leave(heap);
+    door_leave(heap);
     return min_size(ready, count);
 }
 
 void door_visit(void (*work)(void *argument), void *argument)
 {
-    struct heap *heap = enter_own();
+    struct heap *heap = door_enter();
     work(argument);
     if (heap != NULL)
         entry_leave(heap);
@@ -500,7 +364,7 @@ void door_visit(void (*work)(void *argument), void *argument)
 
 size_t door_purge(bool also_cached)
 {
-    struct heap *heap = enter_own();
+    struct heap *heap = door_enter();
     size_t bytes = 0;
     if (heap == NULL)
         return 0;

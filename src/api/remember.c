@@ -5,6 +5,7 @@
 #include "config/policy.h"
 #include "heap/door.h"
 #include "heap/fork.h"
+#include "learn/fit.h"
 #include "learn/learn.h"
 #include "learn/policy_file.h"
 
@@ -37,7 +38,7 @@ static void save(void *path)
 {
     struct learn_summary own;
     learn_summary(&own);
-    if (own.epochs == 0)
+    if (own.epochs == 0 && !fit_has_opened())
         return;
     struct policy_evidence evidence = {
         .epochs = known.epochs + own.epochs,

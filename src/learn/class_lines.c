@@ -21,7 +21,7 @@ bool class_lines_read(struct policy_line *line, bool apply)
         return false;
     /* Where there is such a class already, or no more room for one, the program does without. */
     if (apply)
-        (void)fit_preset(size);
+        (void)fit_preset(size, refills);
     return true;
 }
 

@@ -45,6 +45,7 @@ static struct fit {
 } *fit;
 
 static bool is_deaf; /* refills are not counted just now */
+static bool has_opened; /* a class, by itself: there is something to remember */
 static uint32_t owner; /* of what is known, while an epoch ends: its process */
 
 static bool begin(void)
@@ -221,10 +222,12 @@ static void consider(uint64_t now_ms, const struct fit_range *range)
         return;
     }
     unsigned id = open_class(offer.size);
-    if (id < SIZE_CLASSES)
-        note(now_ms, DECIDED_CLASS_OPENED, &offer, id, range->size, true);
-    else
+    if (id >= SIZE_CLASSES) {
         make_room(now_ms, &offer);
+        return;
+    }
+    store_relaxed(&has_opened, true);
+    note(now_ms, DECIDED_CLASS_OPENED, &offer, id, range->size, true);
 }
 
 /* Observe mode sees the range as if the sizes that it wished for had classes. */
@@ -292,13 +295,25 @@ void fit_at_heartbeat(uint64_t now_ms)
     fit_epoch(now_ms);
 }
 
-bool fit_preset(size_t size)
+bool fit_preset(size_t size, uint64_t evidence)
 {
     if (HARDENED || !begin())
         return false;
-    bool opened = open_class(size) < SIZE_CLASSES;
+    unsigned id = open_class(size);
+    if (id < SIZE_CLASSES)
+        store_relaxed(&fit->evidence[id], evidence);
     end();
-    return opened;
+    return id < SIZE_CLASSES;
+}
+
+bool fit_has_opened(void)
+{
+    return load_relaxed(&has_opened);
+}
+
+void fit_forked(void)
+{
+    store_relaxed(&has_opened, false);
 }
 
 void fit_each(void (*tell)(size_t size, uint64_t evidence, void *argument), void *argument)

@@ -23,9 +23,15 @@ void fit_epoch(uint64_t now_ms);
  * its start it often keeps. */
 void fit_at_heartbeat(uint64_t now_ms);
 
-/* Opens the class that an earlier run has found worth it. False: there can be none of this size, somebody else is here just
+/* Opens the class that an earlier run has found worth it, with so many refills behind it. False: there can be none of this size, somebody else is here just
  * now, or the allocator has not started (door_open). */
-bool fit_preset(size_t size);
+bool fit_preset(size_t size, uint64_t evidence);
+
+/* Has this process, not who has forked it, opened a class by itself? */
+bool fit_has_opened(void);
+
+/* This process has just been forked. */
+void fit_forked(void);
 
 /* Calls `tell` with the size of each open class, and the refills behind it. */
 void fit_each(void (*tell)(size_t size, uint64_t evidence, void *argument), void *argument);

@@ -216,6 +216,7 @@ static void stop_trial(void)
  * */
 void learn_forked(void)
 {
+    fit_forked();
     if (load_relaxed(&busy) == 0 && self.runs)
         stop_trial();
     store_relaxed(&self.runs, false);

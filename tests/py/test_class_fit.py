@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 from support import LIBRARY, RELEASE, ROOT
 
@@ -13,22 +15,28 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from hakmem_bench.learning import CLASS_FIT  # noqa: E402
 from hakmem_bench.model import Test  # noqa: E402
+from hakmem_cli import policy_text  # noqa: E402
+
+# Not even as much as the first epoch of a learner requests.
+SHORT = Test("short", "learning", "", (), ("badsizes", "bad", "0", "42", "--live", str(8 << 20)))
 
 
-def peak_bytes(test: Test, learn: str) -> int:
-    """Most that the workload's process had resident."""
+def peak_bytes(test: Test, learn: str, policy: Path | None = None) -> int:
+    """Most that the workload's process had resident. Of a child of ours that would be as much as we have ourselves."""
     assert test.quick is not None
     program, *words = test.quick
-    process = subprocess.Popen(
-        [RELEASE / "bench" / program, *words],
-        env={"LD_PRELOAD": str(LIBRARY), "HAKMEM_LEARN": learn},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return used.ru_maxrss * 1024
+    settings = {"LD_PRELOAD": str(LIBRARY), "HAKMEM_LEARN": learn}
+    if policy is not None:
+        settings["HAKMEM_POLICY"] = str(policy)
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "report"
+        command = [RELEASE / "bench" / "measure", "--report", report, "--timeout", "60"]
+        for name, value in settings.items():
+            command += ["--set", f"{name}={value}"]
+        subprocess.run([*command, RELEASE / "bench" / program, *words], env={}, stdout=subprocess.DEVNULL, check=True)
+        told = json.loads(report.read_text())
+    assert (told["how"], told["number"]) == ("exit", 0), told
+    return told["peak_kib"] * 1024
 
 
 class ClassFit(unittest.TestCase):
@@ -47,6 +55,16 @@ class ClassFit(unittest.TestCase):
 
     def test_observing_changes_nothing(self) -> None:
         self.assertAlmostEqual(self.ratio("bad", "observe:classes"), 1, delta=0.01)
+
+    def test_the_next_run_has_them_from_the_start(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            policy = Path(directory) / "policy"
+            cold = peak_bytes(SHORT, "on", policy)
+            saved = policy_text.read(policy)
+            self.assertGreaterEqual({line.name for line in saved[0].lines}, {"144", "528", "1040", "2064"})
+            self.assertLess(peak_bytes(SHORT, "on", policy), 0.95 * cold)
+            self.assertLess(peak_bytes(SHORT, "off", policy), 0.9 * peak_bytes(SHORT, "off"))
+            self.assertEqual(policy_text.read(policy), saved)  # it has learned nothing new
 
 
 if __name__ == "__main__":

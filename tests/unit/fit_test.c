@@ -22,6 +22,7 @@ enum { BLOCKS = 40000, PER_EPOCH = 2000 };
 static void *blocks[BLOCKS];
 static uint64_t epochs;
 static size_t opened;
+static uint64_t last_evidence;
 
 static void learn(enum learn learn)
 {
@@ -55,6 +56,7 @@ static void count_opened(size_t size, uint64_t evidence, void *argument)
 {
     size_t *last = argument;
     CHECK(evidence > 0);
+    last_evidence = evidence;
     *last = size;
     opened++;
 }
@@ -93,7 +95,7 @@ static void sizes_that_fall_badly(void)
     policy.learn = LEARN_ON;
     fit_follow_policy();
     size_t after = grow(bad, 4);
-    CHECK(opened_sizes(NULL) >= 3);
+    CHECK(opened_sizes(NULL) >= 3 && fit_has_opened());
     CHECK(after * 100 <= before * 88);
     CHECK(decisions_of(DECIDED_CLASS_OPENED, true) == opened);
 }
@@ -209,11 +211,13 @@ static void presets_are_open_from_the_start(void)
 {
     size_t size = 0;
     learn(LEARN_ON);
-    CHECK(fit_preset(1040) && !fit_preset(1040) && !fit_preset(1280) && !fit_preset(7));
+    CHECK(fit_preset(1040, 5) && !fit_preset(1040, 5) && !fit_preset(1280, 5) && !fit_preset(7, 5));
+    CHECK(opened_sizes(&size) == 1 && size == 1040 && last_evidence == 5);
     void *p = hak_malloc(1040);
     CHECK(hak_malloc_usable_size(p) == 1040);
     grow(bad, 1);
-    CHECK(opened_sizes(&size) == 1 && size == 1040);
+    CHECK(opened_sizes(&size) == 1 && size == 1040 && last_evidence > 5);
+    CHECK(!fit_has_opened()); /* not by itself */
 }
 
 static void a_child_goes_on(void)
@@ -225,13 +229,15 @@ static void a_child_goes_on(void)
     pid_t child = fork();
     if (child == 0) {
         static const size_t others[] = {5136};
+        fit_forked();
+        bool had_opened = fit_has_opened();
         shrink(0);
         grow(others, 1);
-        _exit(opened_sizes(&size) > 0 && size == 5136 ? 0 : 1);
+        _exit(opened_sizes(&size) > 0 && size == 5136 && !had_opened && fit_has_opened() ? 0 : 1);
     }
     int status;
     CHECK(waitpid(child, &status, 0) == child && status == 0);
-    CHECK(opened_sizes(NULL) == 1);
+    CHECK(opened_sizes(NULL) == 1 && fit_has_opened());
 }
 
 int main(void)

@@ -61,7 +61,7 @@ static void classes_are_opened(void)
     out_to_memory(&out, written, sizeof written - 1);
     policy_text_write(&out, &us, &(struct policy_evidence){0});
     written[out.length] = '\0';
-    CHECK(out_end(&out) == 0 && strstr(written, "\nclass 144 evidence ") != NULL && strstr(written, "class 64") == NULL);
+    CHECK(out_end(&out) == 0 && strstr(written, "\nclass 144 evidence 5 ") != NULL && strstr(written, "class 64") == NULL);
 }
 
 static void what_the_user_has_set_stays(void)

@@ -1,5 +1,5 @@
 /*
- * phases SECONDS SEED [--adverse 1]
+ * phases SECONDS SEED [--adverse 1 | --only N]
  *
  * A program that becomes another one every SECONDS seconds, as the parts of a job do. What it does in turn, and what it wants of
  * an allocator then:
@@ -14,6 +14,8 @@
  * With --adverse 1 it does what is worst for who learns, for 16 times SECONDS: records, buffers, up-down, and `litter` (buffers of
  * a size that is never asked for again: nothing to be kept), in an order and for times that are drawn from SEED, so that what was
  * learned of one is of no use, or wrong, in the next: at first of 20 to 160 ms, too short to learn anything, then of up to 1280.
+ *
+ * With --only N it does the Nth of the five, and nothing else.
  *
  * An operation is a block's whole life. Busy seconds are those on processors. Prints
  *   Extra = {"phases": [[name, begin, operations, busy seconds], ...],
@@ -239,9 +241,10 @@ static void print(const struct program *program)
 int main(int count, char **words)
 {
     uint64_t is_adverse = 0;
-    const struct workload_option options[] = {{"--adverse", &is_adverse, 0, 1}};
-    if (count < 3 || !workload_options(count, words, 3, options, 1)) {
-        fputs("usage: phases SECONDS SEED [--adverse 1]\n", stderr);
+    uint64_t only = 0;
+    const struct workload_option options[] = {{"--adverse", &is_adverse, 0, 1}, {"--only", &only, 1, PLANNED}};
+    if (count < 3 || !workload_options(count, words, 3, options, 2)) {
+        fputs("usage: phases SECONDS SEED [--adverse 1 | --only N]\n", stderr);
         return 2;
     }
     double seconds = (double)args_number("SECONDS", words[1], 1, 1000);
@@ -256,7 +259,8 @@ int main(int count, char **words)
         run_adverse(&program, seconds * ADVERSE_TIMES, statm);
     else
         for (size_t i = 0; i < PLANNED; i++)
-            run(&program, &plan[i], seconds * plan[i].times, statm);
+            if (only == 0 || only == i + 1)
+                run(&program, &plan[i], seconds * plan[i].times, statm);
     print(&program);
     return 0;
 }

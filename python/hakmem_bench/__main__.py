@@ -20,6 +20,7 @@ from hakmem_bench import (
     learning_chart,
     learning_run,
     learning_section,
+    learning_warm_section,
     markdown,
     memory_page,
     page,
@@ -101,7 +102,9 @@ def _docs(path: Path) -> int:
         _OBSERVABILITY.write_text(watching.put_into(_OBSERVABILITY.read_text(), result))
         return 0
     if learning_run.is_result(result):
-        _LEARNING.write_text(learning_section.put_into(_LEARNING.read_text(), result))
+        for part in (learning_section, learning_warm_section):
+            if part.is_of(result):
+                _LEARNING.write_text(part.put_into(_LEARNING.read_text(), result))
         for name, picture in learning_chart.pictures(result).items():
             (_DOCS / f"{name}.svg").write_text(picture)
         return 0
@@ -180,7 +183,7 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
         one = commands.add_parser("hardened", parents=[measuring], help="what the hardened library costs")
         one.set_defaults(call=lambda a: lab.hardened(_options(a), " ".join(words), console))
         one = commands.add_parser("learning", help="what learning brings and costs")
-        one.add_argument("--quick", action="store_true", help="all of it once, for three minutes: to see that it works")
+        one.add_argument("--quick", action="store_true", help="all of it once, for four minutes: to see that it works")
         one.add_argument("--parts", dest="tests", metavar="NAME,...", help="only these parts of it")
         one.add_argument("--output", type=Path, metavar="FILE", help="the result file")
         one.set_defaults(repetitions=None, no_counts=False, no_system_calls=True)

@@ -15,9 +15,9 @@ from hakmem_bench import (
     attacks,
     cost_section,
     counting,
-    learning,
     learning_run,
     learning_section,
+    learning_warm_section,
     page,
     peers,
     policies,
@@ -228,8 +228,9 @@ def learn(options: Options, asked: str, console: Console) -> int:
     library = build.ensure_library()
     build.build_benchmarks()
     ours = peers.ours(library)
-    others = get_peers(learning_run.PEERS, console)
-    learned = policies.learned(ours, learning.LARGE, quick=options.quick)
+    needed = learning_run.settings_of(chosen)
+    others = get_peers([name for name in learning_run.PEERS if name in needed], console)
+    learned = policies.learned(ours, [test for stage in chosen for test in stage.earlier], quick=options.quick)
     known = {**learning_run.settings(ours, tests, learned), **{peer.name: peer for peer in others}}
     counts = options.counts and not options.quick and options.tests is None and shutil.which("valgrind") is not None
     result = Result(provenance.facts(library, asked), learning_run.peers_of(chosen, known))
@@ -245,7 +246,9 @@ def learn(options: Options, asked: str, console: Console) -> int:
         if counts and result.complete:
             result.counts = learning_run.count(known, bar)
             result.write(output)
-    console.print(learning_section.section(result), markup=False, highlight=False, soft_wrap=True)
+    for part in (learning_section, learning_warm_section):
+        if part.is_of(result):
+            console.print(part.section(result), markup=False, highlight=False, soft_wrap=True)
     console.print(f"result file {output}")
     return 0 if result.complete else 130
 

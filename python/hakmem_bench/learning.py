@@ -57,6 +57,38 @@ ADVERSE = Test(
     seconds=300,
 )
 
+# Programs that begin with what an earlier run of them has learned, from other numbers drawn: one that is over before
+# much can be learned, the same at eight times the size, and one in which another policy than the mode's always pays.
+
+
+def _warm_classes(name: str, mib: int, seed: str) -> Test:
+    words = ("badsizes", "bad", "200000", seed, "--live", str(mib << 20))
+    return Test(
+        name=name,
+        group="learning",
+        what=f"{mib} MiB of live blocks whose sizes fall just above a size class, then 200,000 of them replaced",
+        command=words,
+        quick=words,
+    )
+
+
+def _warm_records(name: str, seed: str) -> Test:
+    words = ("phases", "3", seed, "--only", "1")
+    return Test(
+        name=name,
+        group="learning",
+        what="128 blocks of 1 to 16 KiB are allocated, then freed, again and again (bench/phases.c)",
+        command=words,
+        quick=words,
+    )
+
+
+WARM_CLASSES = tuple(_warm_classes(f"warm-badsizes-{mib}", mib, "42") for mib in (8, 64))
+WARM_RECORDS = _warm_records("warm-records", "42")
+WARM_NAMES = frozenset(test.name for test in (*WARM_CLASSES, WARM_RECORDS))
+EARLIER_CLASSES = _warm_classes("earlier-badsizes", 8, "7")
+EARLIER_RECORDS = _warm_records("earlier-records", "7")
+
 # Long enough to be drawn.
 DRAWN = tuple(
     Test(name=f"{name}-drawn", group="learning", what=what, command=command, quick=quick)

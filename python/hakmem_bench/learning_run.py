@@ -6,7 +6,8 @@ import datetime
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from hakmem_cli.arguments import named
 
 LEARNING = "learning"
 WARM = "learning, warm"
+LOADED = "hakmem, warm"
 PARTS = ("bigcache", "sites", "classes", "elo", "evolution")
 
 # Those that take minutes for 2 MiB blocks, and second builds of the same, are left out.
@@ -51,11 +53,12 @@ def without(part: str) -> str:
 
 def settings(ours: Peer, tests: Sequence[Test], learned: Path) -> dict[str, Peer]:
     """The same library by name of the setting: learning, what hands have made, learning without one part, and begun
-    with what was learned before."""
+    with what was learned before, going on learning or not."""
     found = {
         OURS: ours,
         LEARNING: replace(ours, name=LEARNING, environment={"HAKMEM_MODE": "learning"}),
         WARM: replace(ours, name=WARM, environment={"HAKMEM_MODE": "learning", "HAKMEM_POLICY": str(learned)}),
+        LOADED: replace(ours, name=LOADED, environment={"HAKMEM_POLICY": str(learned)}),
     }
     for name in policies.names():
         path = policies.by_hand(name, tests)
@@ -73,21 +76,28 @@ def told(peer: Peer) -> Peer:
     return replace(peer, environment={**peer.environment, "HAKMEM_MODE": "research", **learn})
 
 
-def run_anew(test: Test, peer: Peer, *, quick: bool) -> Sample:
-    """A run that begins with what was saved once, not with what the last run has made of it."""
+@contextmanager
+def _anew(peer: Peer) -> Iterator[Peer]:
+    """It begins with what was saved once, not with what the last run has made of it."""
     saved = Path(peer.environment.get("HAKMEM_POLICY", ""))
     if not saved.is_file() or "HAKMEM_MODE" not in peer.environment:
-        return runner.run(test, peer, quick=quick)
+        yield peer
+        return
     with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
         copy = shutil.copy(saved, directory)
-        return runner.run(test, replace(peer, environment={**peer.environment, "HAKMEM_POLICY": copy}), quick=quick)
+        yield replace(peer, environment={**peer.environment, "HAKMEM_POLICY": copy})
+
+
+def run_anew(test: Test, peer: Peer, *, quick: bool) -> Sample:
+    with _anew(peer) as begins:
+        return runner.run(test, begins, quick=quick)
 
 
 def run_told(test: Test, peer: Peer, *, quick: bool) -> Sample:
     """A run with its epochs."""
-    with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory, _anew(peer) as begins:
         log = Path(directory) / "report"
-        writes = replace(peer, environment={**peer.environment, "HAKMEM_REPORT": str(log)})
+        writes = replace(begins, environment={**begins.environment, "HAKMEM_REPORT": str(log)})
         sample = runner.run(test, writes, quick=quick)
         text = log.read_text(errors="replace") if log.exists() else ""
     if sample.good:
@@ -105,6 +115,8 @@ class Stage:
     told: bool = False
     short: bool = False
     """The quick form of its tests in a full run too."""
+    earlier: tuple[Test, ...] = ()
+    """What saves the policy that its tests begin with."""
 
     def plan(self, known: dict[str, Peer], *, quick: bool) -> schedule.Plan:
         chosen = [known[name] for name in self.settings]
@@ -125,9 +137,12 @@ def _suite() -> tuple[Test, ...]:
 def stages(*, quick: bool) -> list[Stage]:
     fixed = (OURS, *policies.names())
     less = tuple(without(part) for part in PARTS)
+    warm = (LEARNING, WARM, LOADED)
     quick_suite = tuple(suite.choose("vm,large,lifetimes,nodes-tree,lua", quick=True))
     return [
-        Stage("large", learning.LARGE, (*fixed, LEARNING, WARM, *PEERS), 5, 1),
+        Stage("large", learning.LARGE, (*fixed, LEARNING, WARM, *PEERS), 5, 1, earlier=learning.LARGE),
+        Stage("warm", learning.WARM_CLASSES, (OURS, *warm), 9, 1, earlier=(learning.EARLIER_CLASSES,)),
+        Stage("warm", (learning.WARM_RECORDS,), (*fixed, *warm), 6, 1, told=True, earlier=(learning.EARLIER_RECORDS,)),
         Stage("drawn", learning.DRAWN, (*fixed, LEARNING), 1, 1, told=True),
         Stage("phases", (learning.PHASES,), (*fixed, LEARNING, *less), 2, 1, told=True),
         Stage("adversary", (learning.ADVERSE,), (OURS, LEARNING), 3, 1, told=True),
@@ -140,14 +155,18 @@ def choose(text: str | None, *, quick: bool) -> list[Stage]:
     found = stages(quick=quick)
     if text is None:
         return found
-    names = named(text, "part", [stage.name for stage in found])
+    names = named(text, "part", list(dict.fromkeys(stage.name for stage in found)))
     return [stage for stage in found if stage.name in names]
+
+
+def settings_of(chosen: Sequence[Stage]) -> set[str]:
+    return {name for stage in chosen for name in stage.settings}
 
 
 def peers_of(chosen: Sequence[Stage], known: dict[str, Peer]) -> list[Peer]:
     """Those that the stages need, in the order in which they are known."""
-    named = {name for stage in chosen for name in stage.settings}
-    return [peer for name, peer in known.items() if name in named]
+    needed = settings_of(chosen)
+    return [peer for name, peer in known.items() if name in needed]
 
 
 def steps(chosen: Sequence[Stage], known: dict[str, Peer], *, quick: bool, counts: bool) -> int:

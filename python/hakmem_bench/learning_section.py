@@ -103,6 +103,10 @@ def _warm_up_seconds(sample: Sample) -> float:
     return 1 / float(rate) if rate else 0.0
 
 
+def is_of(result: Result) -> bool:
+    return any(test.name not in learning.WARM_NAMES for test in result.tests)
+
+
 def _warm(figures: Figures) -> str:
     rows = []
     for one in learning.LARGE:
@@ -200,7 +204,7 @@ def _suite(result: Result) -> str:
     }
     rows, found = [], []
     for test in result.tests:
-        if test.name in own:
+        if test.name in own or test.name in learning.WARM_NAMES:
             continue
         ratios = [
             _ratio(test, OURS, TIME),

@@ -20,6 +20,7 @@ from hakmem_bench import (
     learning_run,
     learning_section,
     learning_series,
+    learning_warm_section,
     policies,
     runner,
 )
@@ -28,6 +29,7 @@ from hakmem_cli import policy_text
 
 LEARNING = learning_run.LEARNING
 FIXED = (OURS, *policies.names())
+WARM_CLASSES = learning.WARM_CLASSES
 LESS = tuple(learning_run.without(part) for part in learning_run.PARTS)
 
 
@@ -129,6 +131,9 @@ def result(*, complete: bool = True) -> Result:
     classes = {LEARNING: settings[LEARNING], OURS: settings[OURS], learning_run.without("classes"): sample([1], 4.0)}
     tests += [test_of(test.name, classes) for test in learning.CLASS_FIT]
     tests.append(test_of("larson-1", {LEARNING: sample([1], 1.02), OURS: settings[OURS]}))
+    warm = {learning_run.WARM: sample([1], 1.0), learning_run.LOADED: sample([1.5, 1], 1.0)}
+    tests += [test_of(one.name, {OURS: settings[OURS], LEARNING: settings[LEARNING], **warm}) for one in WARM_CLASSES]
+    tests.append(test_of(learning.WARM_RECORDS.name, {**settings, **warm}))
     counts = [Counts("lua", LEARNING, 101), Counts("lua", OURS, 100), Counts("perl", OURS, 100)]
     names = dict.fromkeys(name for test in tests for name in test.samples)
     peers = [Peer(OURS, "1", "here"), *(Peer(name, "1", "here") for name in names if name != OURS)]
@@ -173,13 +178,58 @@ class Section(unittest.TestCase):
 
     def test_it_takes_its_place_in_the_document(self) -> None:
         document = (ROOT / "docs" / "learning.md").read_text()
-        self.assertEqual((document.count(learning_section.BEGIN), document.count(learning_section.END)), (1, 1))
-        once = learning_section.put_into(document, result())
-        self.assertEqual(learning_section.put_into(once, result()), once)
+        for part in (learning_section, learning_warm_section):
+            self.assertEqual((document.count(part.BEGIN), document.count(part.END)), (1, 1))
+            once = part.put_into(document, result())
+            self.assertEqual(part.put_into(once, result()), once)
 
     def test_results_are_known(self) -> None:
         self.assertTrue(learning_run.is_result(result()))
         self.assertFalse(learning_run.is_result(Result({"asked for": "bench --modes"}, result().peers)))
+
+
+class WarmSection(unittest.TestCase):
+    def test_memory_of_each_setting(self) -> None:
+        text = learning_warm_section.section(result())
+        self.assertIn(
+            "| warm-badsizes-8 | 1.00 MiB | 2.00 MiB | 1.00 MiB | 1.00 MiB "
+            "| 0.50 (0.50 to 0.50) | 1.00 (1.00 to 1.00) tie |",
+            text,
+        )
+
+    def test_cost_and_time_from_the_first_moment(self) -> None:
+        text = learning_warm_section.section(result())
+        even, half = "1.00 (1.00 to 1.00) tie", "**1.50 (1.50 to 1.50)**"
+        row = f"| 0 to 0.25 s | {even} | **4.00 (4.00 to 4.00)** | {even} | {half} | 0.25 (0.25 to 0.25) |"
+        self.assertEqual(text.count(row), 2)
+        self.assertEqual(text.count(f"| 1 to 3 s | {even} | {even} | {even} | {even} | {even} |"), 2)
+        self.assertIn("learning, from nothing: 0.25 s, 0.25 s, 0.25 s. learning, warm: 0.00 s, 0.00 s, 0.00 s.", text)
+
+    def test_each_result_fills_its_own_part(self) -> None:
+        def docs(found: Result) -> str:
+            with tempfile.TemporaryDirectory() as directory:
+                path, parts = Path(directory), (learning_section, learning_warm_section)
+                page = path / "learning.md"
+                page.write_text("".join(f"{part.BEGIN}old {i}\n{part.END}" for i, part in enumerate(parts)))
+                found.write(path / "result.json")
+                with mock.patch.multiple(command, _DOCS=path, _LEARNING=page):
+                    self.assertEqual(command.main(["docs", str(path / "result.json")]), 0)
+                pictures = list(path.glob("*.svg"))
+                return page.read_text() + f"{len(pictures)} pictures"
+
+        def some(*, warm: bool) -> Result:
+            found = result()
+            found.tests = [test for test in found.tests if (test.name in learning.WARM_NAMES) == warm]
+            return found
+
+        for found, kept, pictures in ((some(warm=True), "old 0", 0), (some(warm=False), "old 1", 2)):
+            text = docs(found)
+            self.assertEqual((text.count("old"), text.count(kept)), (1, 1))
+            self.assertTrue(text.endswith(f"{pictures} pictures"))
+        self.assertNotIn("old", docs(result()))
+
+    def test_tests_of_it_are_no_tests_of_the_lab_s_suite(self) -> None:
+        self.assertNotIn("warm-", learning_section.section(result()))
 
 
 class Pictures(unittest.TestCase):
@@ -207,7 +257,8 @@ class Pictures(unittest.TestCase):
     def test_docs_writes_text_and_pictures(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             docs = Path(directory)
-            (docs / "learning.md").write_text(f"mine\n{learning_section.BEGIN}old\n{learning_section.END}")
+            parts = (learning_section, learning_warm_section)
+            (docs / "learning.md").write_text("mine\n" + "".join(f"{part.BEGIN}old\n{part.END}" for part in parts))
             result().write(docs / "result.json")
             with mock.patch.multiple(command, _DOCS=docs, _LEARNING=docs / "learning.md"):
                 self.assertEqual(command.main(["docs", str(docs / "result.json")]), 0)
@@ -249,6 +300,7 @@ class Policies(unittest.TestCase):
             path.write_text(saved.replace("4000", "2000"))
             warm = Peer("warm", "1", "here", environment={"HAKMEM_MODE": "learning", "HAKMEM_POLICY": str(path)})
             learning_run.run_anew(learning.LARGE[0], warm, quick=True)
+            learning_run.run_told(learning.WARM_RECORDS, learning_run.told(warm), quick=True)
         self.assertEqual(path.read_text(), saved.replace("4000", "2000"))
 
     def test_a_run_that_fails_says_which(self) -> None:
@@ -301,6 +353,16 @@ class Run(unittest.TestCase):
         self.assertEqual(settings["adversary"], {OURS, LEARNING})
         self.assertTrue(learning_run.is_result(found))
 
+    def test_a_run_that_begins_warm_is_told_too(self) -> None:
+        found, runs = self.learn("--quick --parts warm")
+        settings = {test.name: set(test.samples) for test in found.tests}
+        warm = {OURS, LEARNING, learning_run.WARM, learning_run.LOADED}
+        self.assertEqual(settings, {**{one.name: warm for one in WARM_CLASSES}, "warm-records": {*FIXED, *warm}})
+        told = [peer for name, peer in runs if name == "warm-records" and peer.name == learning_run.WARM]
+        self.assertEqual({peer.environment["HAKMEM_POLICY"] for peer in told}, {"/policies/learned"})
+        self.assertTrue(all("HAKMEM_REPORT" in peer.environment for peer in told))
+        self.assertEqual([peer.name for peer in found.peers if peer.name in learning_run.PEERS], [])
+
     def test_who_does_not_learn_observes_where_epochs_are_told(self) -> None:
         found, runs = self.learn("--quick --parts adversary")
         environments = {peer.name: peer.environment for _, peer in runs}
@@ -318,7 +380,7 @@ class Run(unittest.TestCase):
         errors = io.StringIO()
         with contextlib.redirect_stderr(errors):
             self.assertEqual(command.main(["learning", "--parts", "larg"]), 2)
-        self.assertRegex(errors.getvalue(), r"\Ahakmem: larg: no such part; legal are large, drawn, phases,[^\n]*\n\Z")
+        self.assertRegex(errors.getvalue(), r"\Ahakmem: larg: no such part; legal are large, warm, drawn,[^\n]*\n\Z")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@
 #include "os/os.h"
 #include "span/huge.h"
 #include "span/limit.h"
+#include "span/shards.h"
 #include "span/span.h"
-#include "span/superslab.h"
 
 #define KIND_OF(g)                                                                                                   \
     ((g) == METRIC_MEMORY || (g) == METRIC_PROFILE || (g) == METRIC_LEARNER ? METRIC_GAUGE : METRIC_COUNTER)
@@ -28,12 +28,11 @@
 #define WORD(g, n, word, a)                                                                                          \
     {.name = (n), .about = (a), .at = (uintptr_t)&(word), .scale = 1, .count = 1, .scope = METRIC_GLOBAL,            \
      .width = sizeof(word), .group = (g), .kind = KIND_OF(g)}
-#define SCALED(g, n, word, s, a)                                                                                     \
-    {.name = (n), .about = (a), .at = (uintptr_t)&(word), .scale = (s), .count = 1, .scope = METRIC_GLOBAL,          \
-     .width = sizeof(word), .group = (g), .kind = KIND_OF(g)}
-#define EACH(g, n, array, field, a)                                                                                  \
-    {.name = (n), .about = (a), .at = (uintptr_t)&(array)[0].field, .scale = 1, .stride = sizeof((array)[0]),        \
-     .count = SHARDS, .scope = METRIC_GLOBAL, .width = sizeof((array)[0].field), .group = (g), .kind = KIND_OF(g)}
+#define SCALED(g, n, array, field, s, a)                                                                             \
+    {.name = (n), .about = (a), .at = (uintptr_t)&(array)[0].field, .scale = (s), .stride = sizeof((array)[0]),      \
+     .count = sizeof(array) / sizeof((array)[0]), .scope = METRIC_GLOBAL, .width = sizeof((array)[0].field),         \
+     .group = (g), .kind = KIND_OF(g)}
+#define EACH(g, n, array, field, a) SCALED(g, n, array, field, 1, a)
 #define IN_HEAP(g, n, field, s, a)                                                                                   \
     {.name = (n), .about = (a), .at = offsetof(struct heap, field), .scale = (s), .count = 1,                        \
     .scope = METRIC_HEAP, .width = sizeof(((struct heap *)0)->field), .group = (g), .kind = KIND_OF(g)}
@@ -59,7 +58,7 @@ const struct metric metrics[] = {
     WORD(METRIC_MEMORY, "sampled_live_bytes", slabs_live.bytes, "live small blocks that the heap profiler has sampled"),
     WORD(METRIC_MEMORY, "sampled_live_blocks", slabs_live.blocks, "how many of them"),
     EACH(METRIC_MEMORY, "bigcache_bytes", bigcache_shards, bytes, "freed large blocks that are kept for the next requests"),
-    SCALED(METRIC_MEMORY, "dirty_bytes", superslab_dirty, UNIT_SIZE, "free units that still have their pages; given back by age"),
+    SCALED(METRIC_MEMORY, "dirty_bytes", span_shards, dirty_units, UNIT_SIZE, "free units that still have their pages; given back by age"),
     WORD(METRIC_MEMORY, "metadata_bytes", meta_bytes, "the allocator's own tables, as far as they were used"),
     IN_HEAP(METRIC_MEMORY, "slab_bytes", units, UNIT_SIZE, "slabs of all size classes: live, cached and free blocks, and holes"),
     IN_HEAP(METRIC_MEMORY, "hole_bytes", hole_bytes, 1, "of slabs, pages without a block in use that have no memory: given back, or not used yet"),
@@ -68,9 +67,9 @@ const struct metric metrics[] = {
     EACH(METRIC_MEMORY, "untouched_bytes", large_live, untouched, "of large blocks, ends that nobody can use and that have no memory"),
     WORD(METRIC_MEMORY, "filled_bytes", huge_filled, "of what counts as without memory, what has some in huge pages"),
     WORD(METRIC_MEMORY, "charged_bytes", limit_bytes, "units in use, and free ones with their pages: at most so much of the range is in memory"),
-    WORD(METRIC_MEMORY, "used_bytes", span_totals.used_bytes, "units in slabs, in stocks, and of large blocks, kept ones too"),
-    WORD(METRIC_MEMORY, "usable_bytes", span_totals.committed_bytes, "of the range, what may be written"),
-    WORD(METRIC_MEMORY, "reserved_bytes", span_totals.reserved_bytes, "the range: addresses, not memory"),
+    EACH(METRIC_MEMORY, "used_bytes", span_shards, used_bytes, "units in slabs, in stocks, and of large blocks, kept ones too"),
+    WORD(METRIC_MEMORY, "usable_bytes", span_range.committed_bytes, "of the range, what may be written"),
+    WORD(METRIC_MEMORY, "reserved_bytes", span_range.reserved_bytes, "the range: addresses, not memory"),
     WORD(METRIC_MEMORY, "soft_limit_bytes", policy.soft_limit, "beyond it memory is given back first; 0: not looked up yet"),
     WORD(METRIC_MEMORY, "hard_limit_bytes", policy.hard_limit, "beyond it requests fail"),
 
@@ -82,10 +81,10 @@ const struct metric metrics[] = {
     COUNTED("served_by_new_slab", COUNT_BY_NEW, "refills by a new slab, no idle heap having room either"),
     COUNTED("not_served", COUNT_NOT_SERVED, "refills that found no memory at all"),
     COUNTED("units_from_stock", COUNT_FROM_STOCK, "slabs whose units the heap had by it"),
-    WORD(METRIC_COUNTERS, "units_warm", span_totals.served[SPAN_WARM], "runs of units that still had their pages"),
-    WORD(METRIC_COUNTERS, "units_partly", span_totals.served[SPAN_PARTLY], "runs of clean units in a superslab that is in use: no warm one fitted"),
-    WORD(METRIC_COUNTERS, "units_empty", span_totals.served[SPAN_EMPTY], "runs in an unused superslab: none in use had room"),
-    WORD(METRIC_COUNTERS, "units_new", span_totals.served[SPAN_NEW], "runs in a superslab that was never used before: there was no other"),
+    EACH(METRIC_COUNTERS, "units_warm", span_shards, served[SPAN_WARM], "runs of units that still had their pages"),
+    EACH(METRIC_COUNTERS, "units_partly", span_shards, served[SPAN_PARTLY], "runs of clean units in a superslab that is in use: no warm one fitted"),
+    EACH(METRIC_COUNTERS, "units_empty", span_shards, served[SPAN_EMPTY], "runs in an unused superslab: none in use had room"),
+    EACH(METRIC_COUNTERS, "units_new", span_shards, served[SPAN_NEW], "runs in a superslab that was never used before: there was no other"),
     EACH(METRIC_COUNTERS, "large_from_bigcache", bigcache_shards, served, "large blocks that a kept one has served"),
     COUNTED("large_blocks", COUNT_LARGE, "requests for large blocks"),
     COUNTED("large_frees", COUNT_LARGE_FREED, "large blocks freed"),
@@ -100,7 +99,7 @@ const struct metric metrics[] = {
     COUNTED("trimmed_magazines", COUNT_TRIMMED, "magazines that were not used for a while, and gave everything back"),
     COUNTED("emptied_heaps", COUNT_EMPTIED, "heaps of sleeping or ended threads that others have emptied"),
     COUNTED("purged_hole_bytes", COUNT_HOLE_BYTES, "given back within slabs, in sum"),
-    WORD(METRIC_COUNTERS, "purged_unit_bytes", span_totals.purged_bytes, "given back of free units, in sum"),
+    EACH(METRIC_COUNTERS, "purged_unit_bytes", span_shards, purged_bytes, "given back of free units, in sum"),
     OF_CLASS(METRIC_COUNTER, "refills", refills, "how often the magazine was empty"),
     OF_CLASS(METRIC_COUNTER, "flushes", flushes, "how often the magazine was full"),
     OF_CLASS(METRIC_GAUGE, "slabs", slabs, "slabs there are"),
@@ -139,7 +138,9 @@ const struct metric metrics[] = {
     LEARNED("rollbacks", rollbacks, "how often the best was taken back"),
     LEARNED("kills", kills, "how often learning was stopped because it did not pay"),
 
-    LOCK("span", span_lock, "superslabs and units"),
+    EACH(METRIC_LOCKS, "span.taken", span_shards, lock.taken, "how often they were taken: superslabs and units"),
+    EACH(METRIC_LOCKS, "span.waits", span_shards, lock.waits, "how often a thread had to wait"),
+    EACH(METRIC_LOCKS, "span.waited_ns", span_shards, lock.waited_ns, "how long, in sum, nanoseconds"),
     LOCK("life", life_lock, "idle heaps"),
     LOCK("letters", letters_lock, "empty letters"),
     LOCK("profiler", profiler_lock, "what the heap profiler has counted"),

@@ -83,7 +83,7 @@ static COLD void wait_and_take(struct lock *lock)
     owner_add(&lock->waited_ns, clock_now_ns() - started);
 }
 
-void lock_take_sibling(struct lock *lock)
+static void take(struct lock *lock)
 {
     ASSERT(!lock_is_mine(lock));
     if (UNLIKELY(!replace(&lock->word, FREE, self())))
@@ -98,7 +98,14 @@ void lock_take(struct lock *lock)
     if (UNLIKELY(lock_passes()))
         return;
     ASSERT(ranks_held >> lock->rank == 0);
-    lock_take_sibling(lock);
+    take(lock);
+}
+
+void lock_take_sibling(struct lock *lock)
+{
+    if (UNLIKELY(lock_passes()))
+        return;
+    take(lock);
 }
 
 void lock_drop(struct lock *lock)

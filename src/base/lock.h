@@ -16,6 +16,7 @@ enum lock_rank {
     LOCK_PROFILER,
     LOCK_LETTERS,
     LOCK_BIGCACHE,
+    LOCK_SPAN_SHARD,
     LOCK_SPAN,
     LOCK_META,
 };
@@ -42,7 +43,8 @@ bool lock_is_mine(const struct lock *lock);
 /* Does a thread sleep for this lock, or has one done so since it was taken? */
 bool lock_is_wanted(const struct lock *lock);
 
-/* As lock_take for a second lock of the same rank: fork takes every heap's lock, newest first. */
+/* As lock_take for a further lock of the same rank, where these have an order of their own: fork takes every heap's lock, newest
+ * first. */
 void lock_take_sibling(struct lock *lock);
 
 /* A thread that holds every lock there is (fork) says so: until it takes that back, taking and dropping locks

@@ -6,6 +6,7 @@
 #include "heap/life.h"
 #include "os/os.h"
 #include "span/limit.h"
+#include "span/span.h"
 
 /* Fewer threads, or less memory in slabs and large blocks: nobody asks, no file is opened. */
 enum { THREADS_LEAST = 16 };
@@ -30,6 +31,9 @@ void crowd_consider(void)
 {
     if (LIKELY(load_relaxed(&asked) != 0) || life_count() < THREADS_LEAST || load_relaxed(&limit_bytes) < HELD_LEAST)
         return;
-    if (exchange_acquire(&asked, 1u) == 0)
-        store_relaxed(&crowd_processors, os_processors());
+    if (exchange_acquire(&asked, 1u) == 0) {
+        size_t processors = os_processors();
+        store_relaxed(&crowd_processors, processors);
+        span_spread(processors);
+    }
 }

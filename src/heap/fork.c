@@ -31,7 +31,7 @@ static bool keepers_lock_is_mine(void)
 static bool after_heaps_is_mine(void)
 {
     return keepers_lock_is_mine() || lock_is_mine(&profiler_lock) || lock_is_mine(&letters_lock) || bigcache_lock_is_mine()
-           || lock_is_mine(&span_lock) || lock_is_mine(&meta_lock);
+           || span_lock_is_mine() || lock_is_mine(&meta_lock);
 }
 
 static void take_after_heaps(void)
@@ -41,14 +41,14 @@ static void take_after_heaps(void)
     lock_take(&profiler_lock);
     lock_take(&letters_lock);
     bigcache_lock_all();
-    lock_take(&span_lock);
+    span_lock_all();
     lock_take(&meta_lock);
 }
 
 static void drop_after_heaps(void)
 {
     lock_drop(&meta_lock);
-    lock_drop(&span_lock);
+    span_unlock_all();
     bigcache_unlock_all();
     lock_drop(&letters_lock);
     lock_drop(&profiler_lock);

@@ -117,10 +117,12 @@ static struct signals_shared read_shared(void)
     struct signals_shared shared = {.faults = usage.faults, .work_ns = usage.work_ns};
     for (unsigned i = 0; i < OS_CALLS; i++)
         shared.calls += load_relaxed(&os_calls[i]);
+    struct span_stats span;
+    span_look(&span);
     for (unsigned i = 0; i < SPAN_STAGES; i++)
-        shared.runs += load_relaxed(&span_totals.served[i]);
-    shared.purged = load_relaxed(&span_totals.purged_bytes);
-    shared.waits = waits_of(&span_lock) + waits_of(&life_lock) + waits_of(&letters_lock) + waits_of(&meta_lock);
+        shared.runs += span.served[i];
+    shared.purged = span.purged_bytes;
+    shared.waits = span.waits + waits_of(&life_lock) + waits_of(&letters_lock) + waits_of(&meta_lock);
     for (unsigned i = 0; i < SHARDS; i++)
         shared.waits += waits_of(&bigcache_shards[i].lock);
     return shared;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "config/policy.h"
 #include "os/os.h"
+#include "span/shards.h"
 #include "span/span.h"
 
 /* Smaller processes have none. */
@@ -95,26 +96,43 @@ static struct superslab *find_settled(void)
     return NULL;
 }
 
-/* Without the lock; whatever happens to the superslab meanwhile, it is known as one that may be huge. */
+/* The pool is locked, and the superslab's shard. */
+static void split(struct superslab *s)
+{
+    if (!s->huge)
+        return;
+    set_huge(s, false);
+    set_filled(s, 0);
+    os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
+}
+
+/* Without locks; whatever happens to the superslab meanwhile, it is known as one that may be huge. */
 static void collapse(struct superslab *s, uint64_t now_ms)
 {
     char *base = superslab_base(superslab_index(s));
     set_huge(s, true);
-    lock_drop(&span_lock);
+    span_unlock_all();
     uint64_t begin_ns = clock_now_ns();
     size_t resident = os_resident(base, SUPERSLAB_SIZE);
     bool is_there = resident >= SUPERSLAB_SIZE / 100 * load_relaxed(&policy.huge_fill);
     enum os_collapse came_to = is_there ? os_collapse(base) : OS_NOT_NOW;
     uint64_t took_ns = clock_now_ns() - begin_ns;
-    lock_take(&span_lock);
+    span_lock_all();
     s->settled = 0;
     store_relaxed(&pause_ms, now_ms + took_ns * PAUSE / 1000000);
     if (came_to == OS_NEVER)
         store_relaxed(&unavailable, true);
     if (came_to != OS_COLLAPSED)
-        huge_split(s);
+        split(s);
     else if (s->huge)
         set_filled(s, SUPERSLAB_SIZE - resident);
+}
+
+static bool is_large(void)
+{
+    struct span_stats stats;
+    span_look(&stats);
+    return stats.used_bytes >= HUGE_FROM;
 }
 
 static void consider(uint64_t now_ms)
@@ -126,7 +144,7 @@ static void consider(uint64_t now_ms)
     }
     if (now_ms < pause_ms)
         return;
-    bool may = span_totals.used_bytes >= HUGE_FROM && stretches < STRETCHES_MOST;
+    bool may = is_large() && stretches < STRETCHES_MOST;
     struct superslab *s = may ? find_settled() : NULL;
     store_relaxed(&pause_ms, UINT64_MAX);
     if (s != NULL)
@@ -137,9 +155,9 @@ void huge_consider(uint64_t now_ms)
 {
     if (!is_wanted() || (now_ms < load_relaxed(&pause_ms) && !is_pass_due(now_ms)))
         return;
-    lock_take(&span_lock);
+    span_lock_all();
     consider(now_ms);
-    lock_drop(&span_lock);
+    span_unlock_all();
 }
 
 void huge_after_fork(void)
@@ -151,9 +169,9 @@ void huge_split(struct superslab *s)
 {
     if (!s->huge)
         return;
-    set_huge(s, false);
-    set_filled(s, 0);
-    os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
+    shards_lock_pool_too(shard_of(s));
+    split(s);
+    shards_unlock_pool_too(shard_of(s));
 }
 
 bool huge_is_at(const void *at)
@@ -165,7 +183,8 @@ void huge_split_at(const void *at)
 {
     if (!huge_is_at(at))
         return;
-    lock_take(&span_lock);
-    huge_split(superslab_at(arena_unit(at) / SUPERSLAB_UNITS));
-    lock_drop(&span_lock);
+    struct superslab *s = superslab_at(arena_unit(at) / SUPERSLAB_UNITS);
+    struct span_shard *locked = shards_lock_of(s);
+    huge_split(s);
+    lock_drop(&locked->lock);
 }

@@ -12,7 +12,7 @@
 #include "span/superslab.h"
 
 /* Looks at some superslabs, and puts one that has settled into a huge page, unless that was done a moment ago. Any thread; takes
- * the span lock, not for the system call. A time of clock_now_ms. */
+ * all locks of the span layer, not for the system call. A time of clock_now_ms. */
 void huge_consider(uint64_t now_ms);
 
 /* Bytes that came into memory by becoming part of huge pages. A moment old. */
@@ -21,7 +21,8 @@ extern HIDDEN size_t huge_filled;
 /* Is the address in a superslab that may be a huge page? Takes no lock. */
 bool huge_is_at(const void *at);
 
-/* Pages of the superslab are given back: it is no huge page any more. The first takes the span lock, for the second it is held. */
+/* Pages of the superslab are given back: it is no huge page any more. The first takes the
+ * lock of its shard, for the second it is held. */
 void huge_split_at(const void *at);
 void huge_split(struct superslab *s);
 

@@ -7,7 +7,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "config/policy.h"
-#include "span/span.h"
+#include "span/shards.h"
 
 /* Below this nobody asks for the limit of the control group: small processes open no files. */
 #define LEARN_FROM (32 * MIB)
@@ -29,10 +29,9 @@ enum { NOTICE_MS = 100 }; /* between two calls of the listener */
 
 bool limit_pressed;
 
-size_t limit_bytes;       /* of units */
-static size_t moving;     /* of these, in runs whose pages are on their way to another */
-static size_t ever;       /* charged in sum since the start */
-static size_t relief_due; /* value of `ever` from which the soft limit is looked at again */
+size_t limit_bytes;       /* of units, but for `moving` */
+static size_t moving;     /* in runs whose pages are on their way to another */
+static size_t relief_due; /* when so many were charged, in sum since the start, the soft limit is looked at again */
 static size_t fill_due;   /* so is it when this many bytes of pages got memory; 0: they are not counted */
 static size_t filled;     /* that did since the last look, if they are counted */
 static bool learning;     /* a thread is reading the control group's limit */
@@ -44,7 +43,8 @@ static uintptr_t telling;  /* pthread_self() of the thread that calls the listen
 
 static size_t soft_limit(void)
 {
-    return policy.soft_limit != 0 ? policy.soft_limit : LEARN_FROM;
+    size_t soft = load_relaxed(&policy.soft_limit);
+    return soft != 0 ? soft : LEARN_FROM;
 }
 
 static size_t hard_limit(void)
@@ -53,31 +53,65 @@ static size_t hard_limit(void)
     return hard != 0 ? hard : SIZE_MAX;
 }
 
-/* What counts when units hold `bytes`. The longer run of a move comes before the shorter goes: never negative. */
-static size_t held_with(size_t bytes)
+/* What counts, of units and metadata. */
+static size_t held(void)
 {
-    return bytes - moving + meta_committed();
+    return load_relaxed(&limit_bytes) + meta_committed();
 }
 
 bool limit_allows(size_t bytes)
 {
-    return held_with(bytes) <= hard_limit();
+    return held() + bytes <= hard_limit();
 }
 
-void limit_charge(size_t bytes)
+/* Charged in sum since the start. */
+static size_t ever(void)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < shards_count(); i++)
+        bytes += load_relaxed(&span_shards[i].charged_bytes);
+    return bytes;
+}
+
+/* Returns what units held before; SIZE_MAX: no more, by a limit of so many bytes of units. */
+static size_t add_below(size_t bytes, size_t most)
+{
+    size_t before = load_relaxed(&limit_bytes);
+    do {
+        if (before + bytes > most)
+            return SIZE_MAX;
+    } while (!__atomic_compare_exchange_n(&limit_bytes, &before, before + bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return before;
+}
+
+static size_t add(size_t bytes)
+{
+    size_t hard = hard_limit();
+    if (LIKELY(hard == SIZE_MAX))
+        return bytes == 0 ? load_relaxed(&limit_bytes) : add_relaxed(&limit_bytes, bytes);
+    size_t meta = meta_committed();
+    return add_below(bytes, hard > meta ? hard - meta : 0);
+}
+
+bool limit_charge(struct span_shard *shard, size_t bytes)
 {
     size_t soft = soft_limit();
-    if (held_with(limit_bytes) <= soft)
-        told = false;
-    store_relaxed(&limit_bytes, limit_bytes + bytes);
-    ever += bytes;
-    if (UNLIKELY(held_with(limit_bytes) > soft) && ever >= relief_due)
+    size_t meta = meta_committed();
+    size_t before = add(bytes);
+    if (before == SIZE_MAX)
+        return false;
+    owner_add(&shard->charged_bytes, bytes);
+    if (UNLIKELY(load_relaxed(&told)) && before + meta <= soft)
+        store_relaxed(&told, false);
+    if (UNLIKELY(before + bytes + meta > soft) && ever() >= load_relaxed(&relief_due))
         store_relaxed(&limit_pressed, true);
+    return true;
 }
 
 void limit_discharge(size_t bytes)
 {
-    store_relaxed(&limit_bytes, limit_bytes - bytes);
+    if (bytes != 0)
+        sub_relaxed(&limit_bytes, bytes);
 }
 
 /* Away from the soft limit nothing is counted: all threads would write here. */
@@ -88,45 +122,41 @@ void limit_note_filled(size_t bytes)
         store_relaxed(&limit_pressed, true);
 }
 
-size_t limit_charged(void)
-{
-    return limit_bytes;
-}
-
 static void look_after(size_t bytes)
 {
-    relief_due = ever + bytes;
+    store_relaxed(&relief_due, ever() + bytes);
     store_relaxed(&filled, (size_t)0);
     store_relaxed(&fill_due, bytes);
 }
 
 static bool is_look_due(void)
 {
-    return ever >= relief_due || (fill_due != 0 && load_relaxed(&filled) >= fill_due);
+    return ever() >= relief_due || (fill_due != 0 && load_relaxed(&filled) >= fill_due);
 }
 
 /* The next charge is looked at. */
 static void look_again(void)
 {
-    told = false;
+    store_relaxed(&told, false);
     look_after(0);
 }
 
+/* With all locks: who has looked at the old limit has charged. */
 void limit_set(size_t soft, size_t hard)
 {
-    lock_take(&span_lock);
-    policy.soft_limit = soft;
+    span_lock_all();
+    store_relaxed(&policy.soft_limit, soft);
     store_relaxed(&policy.hard_limit, hard);
     look_again();
-    lock_drop(&span_lock);
+    span_unlock_all();
 }
 
 size_t limit_held(void)
 {
-    lock_take(&span_lock);
-    size_t held = held_with(limit_bytes);
-    lock_drop(&span_lock);
-    return held;
+    lock_take(&shards_pool()->lock);
+    size_t bytes = held();
+    lock_drop(&shards_pool()->lock);
+    return bytes;
 }
 
 bool limit_is_short_of(size_t bytes)
@@ -137,42 +167,44 @@ bool limit_is_short_of(size_t bytes)
 
 void limit_begin_move(size_t bytes)
 {
-    lock_take(&span_lock);
+    lock_take(&shards_pool()->lock);
     moving += bytes;
-    lock_drop(&span_lock);
+    sub_relaxed(&limit_bytes, bytes);
+    lock_drop(&shards_pool()->lock);
 }
 
 void limit_end_move(size_t bytes)
 {
-    lock_take(&span_lock);
+    lock_take(&shards_pool()->lock);
     moving -= bytes;
-    lock_drop(&span_lock);
+    add_relaxed(&limit_bytes, bytes);
+    lock_drop(&shards_pool()->lock);
 }
 
 bool limit_begin_learning(void)
 {
-    lock_take(&span_lock);
+    lock_take(&shards_pool()->lock);
     bool mine = policy.soft_limit == 0 && !learning;
     learning |= mine;
-    lock_drop(&span_lock);
+    lock_drop(&shards_pool()->lock);
     return mine;
 }
 
 void limit_learn(size_t group_limit)
 {
     size_t soft = group_limit == SIZE_MAX ? SIZE_MAX : group_limit - group_limit / REST_SHARE;
-    lock_take(&span_lock);
+    lock_take(&shards_pool()->lock);
     if (policy.soft_limit == 0) /* the program may have set it meanwhile */
-        policy.soft_limit = max_size(soft, 1);
+        store_relaxed(&policy.soft_limit, max_size(soft, 1));
     learning = false;
-    lock_drop(&span_lock);
+    lock_drop(&shards_pool()->lock);
 }
 
 /* What counts for the soft limit. */
 static size_t present(size_t absent)
 {
-    size_t held = held_with(limit_bytes);
-    return held > absent ? held - absent : 0;
+    size_t bytes = held();
+    return bytes > absent ? bytes - absent : 0;
 }
 
 /* The bound is beyond the limit. Is what is there? */
@@ -185,46 +217,47 @@ static bool look(size_t absent)
         look_after(max_size(soft / RELIEF_SHARE, RELIEF_LEAST));
     else /* half of what is left may be charged, the other half get memory */
         look_after(max_size((soft - now) / 2, max_size(soft / LOOK_SHARE, LOOK_LEAST)));
-    told = told && passed;
+    if (!passed)
+        store_relaxed(&told, false);
     return passed;
 }
 
 bool limit_begin_relief(size_t absent)
 {
     bool passed = false;
-    lock_take(&span_lock);
-    if (policy.soft_limit != 0 && held_with(limit_bytes) <= soft_limit())
+    lock_take(&shards_pool()->lock);
+    store_relaxed(&limit_pressed, false); /* first: what another charges meanwhile is seen below, or presses again */
+    if (policy.soft_limit != 0 && held() <= soft_limit())
         store_relaxed(&fill_due, (size_t)0);
     else if (policy.soft_limit != 0 && is_look_due())
         passed = look(absent);
-    store_relaxed(&limit_pressed, false);
-    lock_drop(&span_lock);
+    lock_drop(&shards_pool()->lock);
     return passed;
 }
 
 void limit_set_listener(struct limit_listener new_listener)
 {
-    lock_take(&span_lock);
+    lock_take(&shards_pool()->lock);
     listener = new_listener;
     look_again();
-    lock_drop(&span_lock);
+    lock_drop(&shards_pool()->lock);
 }
 
 bool limit_begin_notice(struct limit_notice *notice, size_t absent)
 {
     uint64_t now = clock_now_ms();
-    lock_take(&span_lock);
-    size_t held = present(absent);
+    lock_take(&shards_pool()->lock);
+    size_t bytes = present(absent);
     size_t soft = soft_limit();
-    bool due = listener.callback != NULL && held > soft && !told && load_acquire(&telling) == 0
+    bool due = listener.callback != NULL && bytes > soft && !load_relaxed(&told) && load_acquire(&telling) == 0
                && (told_ms == 0 || now - told_ms >= NOTICE_MS);
     if (due) {
-        told = true;
+        store_relaxed(&told, true);
         told_ms = now;
         store_relaxed(&telling, (uintptr_t)pthread_self());
-        *notice = (struct limit_notice){listener, held, soft};
+        *notice = (struct limit_notice){listener, bytes, soft};
     }
-    lock_drop(&span_lock);
+    lock_drop(&shards_pool()->lock);
     return due;
 }
 
@@ -235,6 +268,7 @@ void limit_end_notice(void)
 
 void limit_after_fork(void)
 {
+    limit_bytes += moving;
     moving = 0;
     learning = false;
     if (telling != (uintptr_t)pthread_self())

@@ -7,8 +7,8 @@
  * pages that have no memory do not count (heap/absent.h): they are summed up when the bound passes it. For the hard limit
  * they do: they get memory when they are touched, and nobody is asked.
  *
- * Everything is guarded by the span lock; the first group is for span.c, which holds it. The limits themselves are
- * values of the policy.
+ * What is charged is one word that all shards (shards.h) add to; the first group is for who holds the lock of one. Everything
+ * else is guarded by the pool's. The limits themselves are values of the policy.
  */
 #ifndef HAK_SPAN_LIMIT_H
 #define HAK_SPAN_LIMIT_H
@@ -18,15 +18,16 @@
 
 #include "base/atomic.h"
 
-/* May units hold so many bytes in all? */
+struct span_shard;
+
+/* May units hold so many bytes more? A moment old. */
 bool limit_allows(size_t bytes);
 
-/* Bytes of units that are held now: more, or less. */
-void limit_charge(size_t bytes);
+/* Bytes of units that are held now: more, or less. False: they would be beyond the hard limit, and are not. */
+bool limit_charge(struct span_shard *shard, size_t bytes);
 void limit_discharge(size_t bytes);
-size_t limit_charged(void);
 
-/* The same, for who reads it from outside. */
+/* How many are. */
 extern HIDDEN size_t limit_bytes;
 
 /* In the child of a fork: what other threads were about is over. */

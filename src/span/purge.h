@@ -1,4 +1,4 @@
-/* Giving the pages of free units back. Internal to the span layer; the span lock is held. */
+/* Giving the pages of free units back. Internal to the span layer; the superslab's shard is locked. */
 #ifndef HAK_SPAN_PURGE_H
 #define HAK_SPAN_PURGE_H
 

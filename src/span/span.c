@@ -7,11 +7,10 @@
 #include "os/os.h"
 #include "span/limit.h"
 #include "span/purge.h"
+#include "span/shards.h"
 #include "span/superslab.h"
 
-struct lock span_lock = LOCK_INITIALIZER(LOCK_SPAN);
-
-struct span_stats span_totals;
+struct span_range span_range;
 
 /* Bytes of a free run that do not count yet (limit.h): units that were written before do. */
 static size_t new_bytes(const struct superslab *s, unsigned first, size_t units)
@@ -19,16 +18,11 @@ static size_t new_bytes(const struct superslab *s, unsigned first, size_t units)
     return (size_t)count_ones128(superslab_run_mask(first, units) & ~s->dirty) << UNIT_SHIFT;
 }
 
-/* For units that are in `s`, or begin there; they have `bytes` that do not count yet. False: that would be beyond the
- * hard limit. */
-static bool charge(const struct superslab *s, size_t bytes, bool new)
+/* Units that are in `s`, or begin there, are about to be used; `bytes` of them did not count yet. */
+static void count_served(const struct superslab *s, size_t bytes, bool new)
 {
-    if (!limit_allows(limit_charged() + bytes))
-        return false;
-    limit_charge(bytes);
     enum span_stage stage = new ? SPAN_NEW : bytes == 0 ? SPAN_WARM : s->used != 0 ? SPAN_PARTLY : SPAN_EMPTY;
-    owner_add(&span_totals.served[stage], 1u);
-    return true;
+    owner_add(&shard_of(s)->served[stage], 1u);
 }
 
 /* Its bytes are charged. */
@@ -39,7 +33,7 @@ static void *use_run(struct superslab *s, unsigned first, size_t units, bool *ze
     purge_note_taken(s, mask);
     superslab_set_used(s, s->used | mask);
     *zero = *zero && (s->dirty & mask) == 0;
-    span_totals.used_bytes += units << UNIT_SHIFT;
+    owner_add(&shard_of(s)->used_bytes, units << UNIT_SHIFT);
     return superslab_base(superslab_index(s)) + ((size_t)first << UNIT_SHIFT);
 }
 
@@ -55,7 +49,7 @@ static bool commit_run(size_t index, size_t count, bool *new)
         if (stretch > 0 && !superslab_commit(index, stretch))
             return false;
         *new |= stretch > 0;
-        span_totals.committed_bytes += stretch << SUPERSLAB_SHIFT;
+        owner_add(&span_range.committed_bytes, stretch << SUPERSLAB_SHIFT);
         index += stretch + 1;
     }
     return true;
@@ -68,34 +62,18 @@ static bool reserve_more(size_t superslabs)
     if (superslabs > SIZE_MAX >> (SUPERSLAB_SHIFT + 1) || !arena_grow(superslabs << SUPERSLAB_SHIFT, &at, &got))
         return false;
     superslab_add(arena_unit(at) / SUPERSLAB_UNITS, got >> SUPERSLAB_SHIFT);
-    span_totals.reserved_bytes += got;
+    owner_add(&span_range.reserved_bytes, got);
     return true;
 }
 
-/* Neighbouring free superslabs, from the range as it is or after it has grown. */
-static size_t find_or_reserve_run(size_t count, size_t align)
+/* Neighbouring free superslabs for so many units, from the range as it is or after it has grown. */
+static size_t find_or_reserve_run(size_t units, size_t align)
 {
+    size_t count = divide_up(units, SUPERSLAB_UNITS);
     size_t index = superslab_find_run(count, align);
-    if (index == SIZE_MAX && reserve_more(count + align - 1))
+    if (index == SIZE_MAX && limit_allows(units << UNIT_SHIFT) && reserve_more(count + align - 1))
         index = superslab_find_run(count, align);
     return index;
-}
-
-static void *take_short(unsigned units, unsigned align, bool *zero)
-{
-    unsigned first = 0;
-    bool new = false;
-    struct superslab *s = superslab_find(units, align, &first);
-    if (s == NULL) {
-        size_t index = find_or_reserve_run(1, 1);
-        if (index == SIZE_MAX)
-            return NULL;
-        s = superslab_at(index);
-        first = 0;
-        if (!commit_run(index, 1, &new))
-            return NULL;
-    }
-    return charge(s, new_bytes(s, first, units), new) ? use_run(s, first, units, zero) : NULL;
 }
 
 static size_t new_bytes_of_long(size_t index, size_t units)
@@ -109,16 +87,22 @@ static size_t new_bytes_of_long(size_t index, size_t units)
     return bytes;
 }
 
-static void *take_long(size_t units, size_t align, bool *zero)
+/* From superslabs that are wholly free. The pool is locked, and keeps them. */
+static void *take_whole(size_t units, size_t align, bool *zero)
 {
-    size_t count = divide_up(units, SUPERSLAB_UNITS);
-    bool new;
-    size_t index = find_or_reserve_run(count, max_size(1, align / SUPERSLAB_UNITS));
+    size_t index = find_or_reserve_run(units, max_size(1, align / SUPERSLAB_UNITS));
     if (index == SIZE_MAX)
         return NULL;
-    if (!commit_run(index, count, &new) || !charge(superslab_at(index), new_bytes_of_long(index, units), new))
+    size_t bytes = new_bytes_of_long(index, units);
+    bool new;
+    if (!limit_charge(shards_pool(), bytes))
         return NULL;
-    for (size_t i = index; i < index + count; i++) {
+    if (!commit_run(index, divide_up(units, SUPERSLAB_UNITS), &new)) {
+        limit_discharge(bytes);
+        return NULL;
+    }
+    count_served(superslab_at(index), bytes, new);
+    for (size_t i = index; units > 0; i++) {
         size_t here = min_size(units, SUPERSLAB_UNITS);
         use_run(superslab_at(i), 0, here, zero);
         units -= here;
@@ -126,16 +110,92 @@ static void *take_long(size_t units, size_t align, bool *zero)
     return superslab_base(index);
 }
 
+struct request {
+    unsigned units;
+    unsigned align;
+    bool *zero;
+};
+
+/* From superslabs of one shard, which then belong to another; both are locked, if they are two. */
+static void *take_here(struct span_shard *from, struct span_shard *to, const struct request *wanted, enum room_kind kind)
+{
+    struct place place = superslab_find(from, wanted->units, wanted->align, kind);
+    struct superslab *s = place.superslab;
+    if (s == NULL)
+        return NULL;
+    size_t bytes = new_bytes(s, place.first, wanted->units);
+    if (!limit_charge(from, bytes))
+        return NULL;
+    count_served(s, bytes, false);
+    if (from != to)
+        superslab_move(s, to);
+    return use_run(s, place.first, wanted->units, wanted->zero);
+}
+
+static void *take_from(struct span_shard *from, struct span_shard *own, const struct request *wanted, enum room_kind kind)
+{
+    if (load_relaxed(&from->fits[kind]) < wanted->units)
+        return NULL;
+    shards_lock_two(from, own);
+    void *at = take_here(from, own, wanted, kind);
+    lock_drop(&from->lock);
+    lock_drop(&own->lock);
+    return at;
+}
+
+/* What the others have, the pool last: pages first, then room in superslabs that are in use. */
+static void *take_from_others(struct span_shard *own, const struct request *wanted)
+{
+    unsigned others = shards_count() - 1;
+    unsigned self = (unsigned)(own - span_shards) - 1;
+    for (int kind = ROOM_WARM; kind >= ROOM_ANY; kind--) {
+        void *at = NULL;
+        for (unsigned i = 1; at == NULL && i < others; i++)
+            at = take_from(&span_shards[1 + (self + i) % others], own, wanted, (enum room_kind)kind);
+        if (at == NULL)
+            at = take_from(shards_pool(), own, wanted, (enum room_kind)kind);
+        if (at != NULL)
+            return at;
+    }
+    return NULL;
+}
+
+/* What another thread took out of an empty superslab meanwhile leaves room for more. */
+static void *take_from_pool(const struct request *wanted)
+{
+    struct span_shard *pool = shards_pool();
+    lock_take(&pool->lock);
+    void *at = take_here(pool, pool, wanted, ROOM_ANY);
+    if (at == NULL)
+        at = take_whole(wanted->units, 1, wanted->zero);
+    lock_drop(&pool->lock);
+    return at;
+}
+
+static void *take_short(const struct request *wanted)
+{
+    struct span_shard *own = shards_own();
+    lock_take(&own->lock);
+    void *at = take_here(own, own, wanted, ROOM_WARM);
+    if (at == NULL)
+        at = take_here(own, own, wanted, ROOM_ANY);
+    if (at == NULL && own == shards_pool())
+        at = take_whole(wanted->units, 1, wanted->zero);
+    lock_drop(&own->lock);
+    if (at != NULL || own == shards_pool())
+        return at;
+    at = take_from_others(own, wanted);
+    return at != NULL ? at : take_from_pool(wanted);
+}
+
 void *span_take(size_t units, size_t align, bool *zero)
 {
     *zero = true;
-    lock_take(&span_lock);
-    void *at = NULL;
-    if (limit_allows(span_totals.used_bytes + (units << UNIT_SHIFT))) /* else the range need not grow for it */
-        at = units <= SUPERSLAB_UNITS && align <= SUPERSLAB_UNITS
-                 ? take_short((unsigned)units, (unsigned)align, zero)
-                 : take_long(units, align, zero);
-    lock_drop(&span_lock);
+    if (units <= SUPERSLAB_UNITS && align <= SUPERSLAB_UNITS)
+        return take_short(&(struct request){(unsigned)units, (unsigned)align, zero});
+    lock_take(&shards_pool()->lock);
+    void *at = take_whole(units, align, zero);
+    lock_drop(&shards_pool()->lock);
     return at;
 }
 
@@ -152,14 +212,19 @@ void span_give(void *at, size_t units, bool dirty)
 {
     uint64_t now = clock_now_ms();
     char *p = at;
-    lock_take(&span_lock);
-    span_totals.used_bytes -= units << UNIT_SHIFT;
+    struct span_shard *locked = NULL;
     while (units > 0) {
         unsigned first;
         size_t here;
         struct superslab *s = first_part(p, units, &first, &here);
+        if (locked != shard_of(s)) {
+            if (locked != NULL)
+                lock_drop(&locked->lock);
+            locked = shards_lock_of(s);
+        }
         bits128 mask = superslab_run_mask(first, here);
         ASSERT((s->used & mask) == mask);
+        owner_add(&locked->used_bytes, 0 - (here << UNIT_SHIFT));
         if (dirty || s->huge) {
             purge_note_dirty(s, mask, now);
         } else {
@@ -170,56 +235,85 @@ void span_give(void *at, size_t units, bool dirty)
         p += here << UNIT_SHIFT;
         units -= here;
     }
-    lock_drop(&span_lock);
+    if (locked != NULL)
+        lock_drop(&locked->lock);
+}
+
+/* Units that follow a run, in a superslab of which all or some are free. */
+static bool extend_in(struct superslab *s, unsigned first, size_t units, bool *zero)
+{
+    size_t bytes = new_bytes(s, first, units);
+    bool new = false;
+    if ((!s->pooled && !s->committed) || (s->used & superslab_run_mask(first, units)) != 0 || !limit_charge(shard_of(s), bytes))
+        return false;
+    if (!s->committed && !commit_run(superslab_index(s), 1, &new)) {
+        limit_discharge(bytes);
+        return false;
+    }
+    count_served(s, bytes, new);
+    use_run(s, first, units, zero);
+    return true;
 }
 
 bool span_extend(void *end, size_t units, bool *zero)
 {
-    bool taken = false;
-    lock_take(&span_lock);
-    if (arena_words(end) < arena.limit) {
-        unsigned first;
-        size_t here;
-        bool new;
-        struct superslab *s = first_part(end, units, &first, &here);
-        if (here == units && s->reserved && (s->used & superslab_run_mask(first, units)) == 0 &&
-            commit_run(superslab_index(s), 1, &new) && charge(s, new_bytes(s, first, units), new)) {
-            use_run(s, first, units, zero);
-            taken = true;
-        }
-    }
-    lock_drop(&span_lock);
+    if (arena_words(end) >= load_relaxed(&arena.limit))
+        return false;
+    unsigned first;
+    size_t here;
+    struct superslab *s = first_part(end, units, &first, &here);
+    struct span_shard *locked = shards_lock_of(s);
+    bool taken = here == units && extend_in(s, first, units, zero);
+    lock_drop(&locked->lock);
     return taken;
 }
 
+/* Of which shard the units are no longer matters: only the sum does. */
 void span_abandon(size_t units)
 {
-    lock_take(&span_lock);
-    span_totals.used_bytes -= units << UNIT_SHIFT;
-    span_totals.committed_bytes -= units << UNIT_SHIFT;
+    struct span_shard *pool = shards_pool();
+    lock_take(&pool->lock);
+    owner_add(&pool->used_bytes, 0 - (units << UNIT_SHIFT));
+    owner_add(&span_range.committed_bytes, 0 - (units << UNIT_SHIFT));
     limit_discharge(units << UNIT_SHIFT);
-    lock_drop(&span_lock);
+    lock_drop(&pool->lock);
+}
+
+void span_look(struct span_stats *stats)
+{
+    *stats = (struct span_stats){.reserved_bytes = load_relaxed(&span_range.reserved_bytes),
+                                 .committed_bytes = load_relaxed(&span_range.committed_bytes)};
+    for (unsigned i = 0; i < shards_count(); i++) {
+        const struct span_shard *shard = &span_shards[i];
+        stats->used_bytes += load_relaxed(&shard->used_bytes);
+        stats->dirty_bytes += load_relaxed(&shard->dirty_units) << UNIT_SHIFT;
+        stats->purged_bytes += load_relaxed(&shard->purged_bytes);
+        for (unsigned stage = 0; stage < SPAN_STAGES; stage++)
+            stats->served[stage] += load_relaxed(&shard->served[stage]);
+        stats->waits += load_relaxed(&shard->lock.waits);
+    }
 }
 
 void span_stats(struct span_stats *stats)
 {
-    lock_take(&span_lock);
-    *stats = span_totals;
-    stats->dirty_bytes = span_dirty_bytes();
-    stats->waits = span_lock.waits;
-    lock_drop(&span_lock);
+    span_lock_all();
+    span_look(stats);
+    span_unlock_all();
 }
 
 size_t span_dirty_bytes(void)
 {
-    return superslab_dirty_units() << UNIT_SHIFT;
+    size_t units = 0;
+    for (unsigned i = 0; i < shards_count(); i++)
+        units += load_relaxed(&span_shards[i].dirty_units);
+    return units << UNIT_SHIFT;
 }
 
 size_t span_resident_bytes(void)
 {
-    lock_take(&span_lock);
+    lock_take(&shards_pool()->lock);
     size_t count = superslab_count();
-    lock_drop(&span_lock);
+    lock_drop(&shards_pool()->lock);
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         if (load_relaxed(&superslab_at(i)->committed))

@@ -6,8 +6,8 @@
  * empty; then the tightest hole. Freed units keep their pages until span_purge_* gives them back: what is in purge.c, when
  * in decay.h.
  *
- * Any thread; every function takes the span lock, and no function is called with it held. Tags and spans
- * of the arena are the caller's to write.
+ * Any thread; every function takes locks of the span layer, of which there are several where many processors meet
+ * (shards.h), and no function is called with one held. Tags and spans of the arena are the caller's to write.
  */
 #ifndef HAK_SPAN_SPAN_H
 #define HAK_SPAN_SPAN_H
@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/lock.h"
 
 /* A run of `units` units, its address a multiple of `align` units (a power of two). *zero says whether all of it reads
  * as zero. NULL: out of memory, or beyond the hard limit (limit.h). */
@@ -57,13 +56,24 @@ struct span_stats {
     size_t dirty_bytes;     /* of free units that may hold pages */
     uint64_t purged_bytes;  /* given back, in sum */
     uint64_t served[SPAN_STAGES];
-    uint64_t waits;         /* for the span lock */
+    uint64_t waits;         /* for the locks */
 };
 
 void span_stats(struct span_stats *stats);
 
-/* The same but for dirty_bytes and waits, which stay 0. */
-extern HIDDEN struct span_stats span_totals;
+/* The same without locks: each a moment old. */
+void span_look(struct span_stats *stats);
+
+/* The first two of them. */
+struct span_range {
+    size_t reserved_bytes;
+    size_t committed_bytes;
+};
+
+extern HIDDEN struct span_range span_range;
+
+/* So many processors may run the process: where they are many, threads are spread over several locks from now on. */
+void span_spread(size_t processors);
 
 /* Bytes of the range that are in memory: the kernel is asked, for each superslab. */
 size_t span_resident_bytes(void);
@@ -71,6 +81,9 @@ size_t span_resident_bytes(void);
 /* In the child of a fork, which holds all locks: units that another thread was purging are free again. */
 void span_after_fork(void);
 
-extern HIDDEN struct lock span_lock;
+/* For fork, and for calls from signal handlers: all locks there are. */
+void span_lock_all(void);
+void span_unlock_all(void);
+bool span_lock_is_mine(void);
 
 #endif

@@ -1,64 +1,127 @@
 #include "span/superslab.h"
 
 #include "base/atomic.h"
+#include "base/fail.h"
 #include "config/policy.h"
 #include "os/os.h"
+#include "span/shards.h"
 
 enum { CANDIDATES = 8 };
-
-/* by_room[n - 1]: committed superslabs with n free units. */
-static struct list by_room[SUPERSLAB_UNITS];
-static bits128 rooms; /* bit i: by_room[i] is not empty */
 
 /* Superslabs are looked for from here: all below are known not to be wholly free. */
 static size_t search_from;
 size_t superslab_end;
-size_t superslab_dirty;
 
-static void unlink_superslab(struct superslab *s, unsigned room)
+ALWAYS_INLINE void unlink_superslab(struct span_shard *shard, struct superslab *s, unsigned room)
 {
-    list_remove(&by_room[room - 1], &s->link);
-    if (by_room[room - 1].first == NULL)
-        rooms &= ~((bits128)1 << (room - 1));
+    list_remove(&shard->by_room[room - 1], &s->link);
+    if (shard->by_room[room - 1].first == NULL)
+        shard->rooms &= ~((bits128)1 << (room - 1));
 }
 
-static void link_superslab(struct superslab *s, unsigned room)
+ALWAYS_INLINE void link_superslab(struct span_shard *shard, struct superslab *s, unsigned room)
 {
-    list_push_front(&by_room[room - 1], &s->link);
-    rooms |= (bits128)1 << (room - 1);
+    list_push_front(&shard->by_room[room - 1], &s->link);
+    shard->rooms |= (bits128)1 << (room - 1);
 }
 
-static void count_dirty(bits128 before, bits128 after)
+ALWAYS_INLINE void note_fits(struct span_shard *shard, enum room_kind kind, unsigned units)
 {
-    store_relaxed(&superslab_dirty, superslab_dirty + count_ones128(after & ~before) - count_ones128(before & ~after));
+    if (units > shard->fits[kind])
+        store_relaxed(&shard->fits[kind], units);
+}
+
+/* It has more room than before. */
+ALWAYS_INLINE void note_room(struct span_shard *shard, const struct superslab *s, unsigned room)
+{
+    note_fits(shard, ROOM_ANY, room);
+    if ((s->dirty & ~s->used) != 0)
+        note_fits(shard, ROOM_WARM, room);
+}
+
+/* Units come, or units go; not both. */
+static void count_dirty(struct span_shard *shard, bits128 before, bits128 after)
+{
+    bits128 changed = before ^ after;
+    size_t units = count_ones128(changed);
+    if (changed != 0)
+        store_relaxed(&shard->dirty_units, shard->dirty_units + ((after & changed) != 0 ? units : 0 - units));
 }
 
 void superslab_set_dirty(struct superslab *s, bits128 dirty)
 {
-    count_dirty(s->dirty & ~s->used, dirty & ~s->used);
+    count_dirty(shard_of(s), s->dirty & ~s->used, dirty & ~s->used);
     s->dirty = dirty;
 }
 
-size_t superslab_dirty_units(void)
+/* Wholly free: neighbours are looked for in the pool. */
+static void give_to_pool(struct span_shard *shard, struct superslab *s)
 {
-    return load_relaxed(&superslab_dirty);
+    shards_lock_pool_too(shard);
+    if (shard != shards_pool())
+        superslab_move(s, shards_pool());
+    search_from = min_size(search_from, superslab_index(s));
+    shards_unlock_pool_too(shard);
 }
 
 void superslab_set_used(struct superslab *s, bits128 used)
 {
+    struct span_shard *shard = shard_of(s);
     unsigned before = superslab_free_units(s);
-    count_dirty(s->dirty & ~s->used, s->dirty & ~used);
+    count_dirty(shard, s->dirty & ~s->used, s->dirty & ~used);
     s->used = used;
     s->settled = 0;
     unsigned after = superslab_free_units(s);
-    if (used == 0 && superslab_index(s) < search_from)
-        search_from = superslab_index(s);
-    if (!s->committed || before == after)
-        return;
-    if (before > 0)
-        unlink_superslab(s, before);
-    if (after > 0)
-        link_superslab(s, after);
+    if (s->committed && before != after) {
+        if (before > 0)
+            unlink_superslab(shard, s, before);
+        if (after > 0)
+            link_superslab(shard, s, after);
+        if (after > before)
+            note_room(shard, s, after);
+    }
+    if (used == 0)
+        give_to_pool(shard, s);
+}
+
+/* At the end of the queue, as if freed into no earlier than the last: a superslab that changes its shard is one that is used. */
+static void move_in_queues(struct superslab *s, struct span_shard *from, struct span_shard *to)
+{
+    if (s->queued) {
+        list_remove(&from->dirty_queue, &s->age);
+        if (to->dirty_queue.last != NULL)
+            s->freed_ms = max_size(s->freed_ms, LIST_ENTRY(to->dirty_queue.last, struct superslab, age)->freed_ms);
+        list_push_back(&to->dirty_queue, &s->age);
+    }
+    if (s->purging != 0) {
+        list_remove(&from->in_purge, &s->purge);
+        list_push_back(&to->in_purge, &s->purge);
+    }
+}
+
+/* No sum over the shards is ever below zero, whoever reads it when. */
+static void move_counts(const struct superslab *s, struct span_shard *from, struct span_shard *to)
+{
+    size_t used_bytes = (size_t)count_ones128(s->used & ~s->purging) << UNIT_SHIFT;
+    unsigned dirty_units = count_ones128(s->dirty & ~s->used);
+    owner_add(&to->used_bytes, used_bytes);
+    owner_add(&from->used_bytes, 0 - used_bytes);
+    owner_add(&to->dirty_units, dirty_units);
+    owner_add(&from->dirty_units, 0 - (size_t)dirty_units);
+}
+
+void superslab_move(struct superslab *s, struct span_shard *to)
+{
+    struct span_shard *from = shard_of(s);
+    unsigned room = superslab_free_units(s);
+    ASSERT(lock_is_mine(&from->lock) && lock_is_mine(&to->lock) && room > 0 && s->committed);
+    unlink_superslab(from, s, room);
+    link_superslab(to, s, room);
+    note_room(to, s, room);
+    move_in_queues(s, from, to);
+    move_counts(s, from, to);
+    store_relaxed(&s->pooled, to == shards_pool());
+    store_relaxed(&s->shard, (uint8_t)(to - span_shards));
 }
 
 bool superslab_commit(size_t first, size_t count)
@@ -70,8 +133,11 @@ bool superslab_commit(size_t first, size_t count)
     for (size_t i = first; i < first + count; i++) {
         struct superslab *s = superslab_at(i);
         store_relaxed(&s->committed, true);
-        if (superslab_free_units(s) > 0)
-            link_superslab(s, superslab_free_units(s));
+        unsigned room = superslab_free_units(s);
+        if (room > 0) {
+            link_superslab(shards_pool(), s, room);
+            note_room(shards_pool(), s, room);
+        }
     }
     return true;
 }
@@ -79,6 +145,8 @@ bool superslab_commit(size_t first, size_t count)
 /* Bit u: u is a multiple of `align`. */
 static bits128 multiples(unsigned align)
 {
+    if (align == 1)
+        return ~(bits128)0;
     bits128 found = 1;
     for (unsigned distance = SUPERSLAB_UNITS / 2; distance >= align; distance /= 2)
         found |= found << distance;
@@ -105,13 +173,6 @@ static bits128 hole_around(bits128 ones, unsigned at)
     return (above << at | mask128(at)) & ~mask128(first);
 }
 
-/* A place for a run, and what is left of the hole that it is cut from. */
-struct place {
-    struct superslab *superslab;
-    unsigned first;
-    unsigned left;
-};
-
 /* The tightest of the places in `s` where `units` ones begin, if it is tighter than the best so far. */
 static void find_in(struct place *best, struct superslab *s, bits128 ones, unsigned units, bits128 places)
 {
@@ -125,36 +186,28 @@ static void find_in(struct place *best, struct superslab *s, bits128 ones, unsig
     }
 }
 
-/* The tightest place, in the fullest superslab of several, of units that were written before if `warm`. */
-static struct place find(unsigned units, bits128 places, bool warm)
+struct place superslab_find(struct span_shard *shard, unsigned units, unsigned align, enum room_kind kind)
 {
+    bits128 places = multiples(align);
     struct place best = {0};
-    for (bits128 left = rooms & ~mask128(units - 1); left != 0; left &= left - 1) {
-        struct list_node *node = by_room[lowest_one128(left)].first;
+    for (bits128 left = shard->rooms & ~mask128(units - 1); left != 0; left &= left - 1) {
+        struct list_node *node = shard->by_room[lowest_one128(left)].first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
-            find_in(&best, s, warm ? s->dirty & ~s->used : ~s->used, units, places);
+            find_in(&best, s, kind == ROOM_WARM ? s->dirty & ~s->used : ~s->used, units, places);
             if (best.superslab != NULL && best.left == 0)
                 return best;
         }
     }
+    if (best.superslab == NULL && align == 1)
+        store_relaxed(&shard->fits[kind], (uint32_t)min_size(shard->fits[kind], units - 1));
     return best;
-}
-
-struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first)
-{
-    bits128 places = multiples(align);
-    struct place place = find(units, places, true);
-    if (place.superslab == NULL)
-        place = find(units, places, false);
-    *first = place.first;
-    return place.superslab;
 }
 
 static bool is_wholly_free(size_t index)
 {
     const struct superslab *s = superslab_at(index);
-    return s->reserved && s->used == 0;
+    return load_relaxed(&s->pooled) && s->used == 0;
 }
 
 /* The first index from `index` on whose superslab's address is a multiple of `align` superslabs. */
@@ -183,7 +236,7 @@ size_t superslab_find_run(size_t count, size_t align)
 void superslab_add(size_t first, size_t count)
 {
     for (size_t i = first; i < first + count; i++)
-        superslab_at(i)->reserved = true;
+        superslab_at(i)->pooled = true;
     if (first < search_from)
         search_from = first;
     superslab_end = first + count;

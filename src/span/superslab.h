@@ -1,5 +1,5 @@
-/* The superslab's record and the index of superslabs by room. Internal to the span layer; everything is
- * guarded by the span lock. */
+/* The superslab's record and the index of superslabs by room. Internal to the span layer; everything is guarded by the lock of the
+ * shard to which the superslab belongs (shards.h), and what concerns neighbours by the pool's. */
 #ifndef HAK_SPAN_SUPERSLAB_H
 #define HAK_SPAN_SUPERSLAB_H
 
@@ -10,23 +10,26 @@
 #include "arena/arena.h"
 #include "base/list.h"
 
+struct span_shard;
+
 /* Invariants: in the index exactly if committed with a free unit; a dirty bit stays while its unit is in a
  * run, and says there whether the unit may have been written before. */
 struct superslab {
     struct list_node link;  /* in the index */
-    struct list_node age;   /* in the queue of dirty ones, by freed_ms */
+    struct list_node age;   /* in the queue of dirty ones */
     struct list_node purge; /* among those in purge */
     uint64_t freed_ms;      /* when a unit was last freed dirty */
     uint64_t purged_ms;     /* when units were last given back; 0: never */
     bits128 used;           /* bit u: unit u is in a run */
     bits128 dirty;          /* bit u: unit u may hold pages with content */
     bits128 purging;        /* bit u: unit u is free, and counts as used while its pages are given back */
-    bool reserved;          /* part of the range */
+    bool pooled;            /* part of the range, and the pool's */
     bool committed;
     bool queued;            /* in the queue of dirty ones */
     uint16_t filled;        /* pages of 4 KiB that it got by becoming a huge page */
     uint8_t settled;        /* passes at which all its units were used (huge.c) */
-    bool huge;              /* it may be one huge page: whatever is free of it may hold pages */
+    bool huge;              /* it may be one huge page: whatever is free of it may hold pages. Changed with the pool's lock too */
+    uint8_t shard;          /* to which it belongs, its number */
 };
 
 _Static_assert(sizeof(struct superslab) <= ARENA_SUPERSLAB_ENTRY, "superslab records fill their table");
@@ -60,26 +63,34 @@ ALWAYS_INLINE bits128 superslab_run_mask(unsigned first, size_t units)
 /* One past the last index there is. */
 size_t superslab_count(void);
 
-/* The same, and free units that may hold pages, for who reads them from outside. */
+/* The same, for who reads it from outside. */
 extern HIDDEN size_t superslab_end;
-extern HIDDEN size_t superslab_dirty;
 
-/* Changes which units are used, keeping the index in step. */
+/* Changes which units are used, keeping the index in step. If none is any more, the superslab goes to the pool. */
 void superslab_set_used(struct superslab *s, bits128 used);
 
 /* Changes which units may hold pages with content. */
 void superslab_set_dirty(struct superslab *s, bits128 dirty);
 
-/* Free units that may hold pages. Without the lock it is a moment old. */
-size_t superslab_dirty_units(void);
-
 /* Makes all units of neighbouring reserved superslabs usable, none of which is. False: out of memory. */
 bool superslab_commit(size_t first, size_t count);
 
-/* A committed superslab with a free run of `units` at a multiple of `align`, all written before if there is such a run
- * anywhere; of those looked at, where least of a hole is left over, and then the fullest. *first is the run's first unit.
- * NULL if there is none. */
-struct superslab *superslab_find(unsigned units, unsigned align, unsigned *first);
+/* Free units: all, or those that were written before. */
+enum room_kind { ROOM_ANY, ROOM_WARM, ROOM_KINDS };
+
+/* A run of free units. */
+struct place {
+    struct superslab *superslab; /* NULL: there is none */
+    unsigned first;
+    unsigned left; /* of the hole that it is cut from */
+};
+
+/* In the shard, a run of `units` at a multiple of `align`, all written before if they are to be warm; of those looked at, where
+ * least of a hole is left over, and then in the fullest superslab. */
+struct place superslab_find(struct span_shard *shard, unsigned units, unsigned align, enum room_kind kind);
+
+/* From its shard to another. */
+void superslab_move(struct superslab *s, struct span_shard *to);
 
 /* The first of `count` neighbouring superslabs that are reserved and wholly free, its address a multiple of
  * `align` superslabs; committed or not. SIZE_MAX if there is none. */

@@ -112,7 +112,7 @@ static void nested_calls_respect_held_locks(void)
 {
     struct heap *heap = heap_own();
     void *large = hak_malloc(100000);
-    lock_take(&span_lock);
+    span_lock_all();
     interrupt(heap);
     errno = 0;
     CHECK(hak_malloc(2000) == NULL && errno == ENOMEM);
@@ -121,7 +121,7 @@ static void nested_calls_respect_held_locks(void)
     hak_free(large);
     CHECK(heap->deferred_count == 1);
     resume(heap);
-    lock_drop(&span_lock);
+    span_unlock_all();
     CHECK(hak_malloc(2000) != NULL);
     CHECK(heap->deferred_count == 0 && live_large() == 0);
 }

@@ -6,7 +6,7 @@
  * units under it stay untagged. Tables indexed by unit or superslab lie at fixed distances below the range
  * and grow with it in place, so that a reader needs no lock: whatever is inside the limit has its entries.
  *
- * Locks: arena_init runs under the start-up lock, arena_grow under the span lock. Everything else is
+ * Locks: arena_init runs under the start-up lock, arena_grow under the span pool's. Everything else is
  * lock-free.
  */
 #ifndef HAK_ARENA_ARENA_H

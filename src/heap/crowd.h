@@ -1,6 +1,7 @@
 /*
  * Many threads on few processors: they cannot all run at once, and what those that wait have cached serves nobody. So when more
- * have a heap than a few for each processor, the caches of each may grow to a part only of what they may else.
+ * have a heap than a few for each processor, the caches of each may grow to a part only of what they may else. Where there
+ * are many processors, too, the threads meet at several locks of the span layer (span/shards.h) instead of one.
  *
  * How many processors there are (its affinity and the quota of its control group) a process asks once, when it has many
  * threads and is not small.

@@ -1,4 +1,4 @@
-/* The heap's own stock of units, which saves most slabs the way to the span lock. Owner inside the door, or
+/* The heap's own stock of units, which saves most slabs the way to the span layer's locks. Owner inside the door, or
  * whoever holds the heap. */
 #ifndef HAK_HEAP_STOCK_H
 #define HAK_HEAP_STOCK_H

@@ -7,6 +7,7 @@
 #include "heap/life.h"
 #include "heap/magazine.h"
 #include "heaps.h"
+#include "span/shards.h"
 
 enum { THREADS = 40, PROCESSORS = 2, OF_PROCESSOR = 4 };
 
@@ -45,7 +46,7 @@ static void many_threads_share(void)
     CHECK(hak_malloc(64 * MIB) != NULL);
     crowd_consider();
     crowd_consider();
-    CHECK(fake_os_processors_reads() == 1);
+    CHECK(fake_os_processors_reads() == 1 && shards_count() == 1);
     size_t share = PROCESSORS * OF_PROCESSOR * MIB;
     CHECK(crowd_share(THREADS * MIB, 0) == share && crowd_share(THREADS * MIB, share + 1) == share + 1);
     CHECK(crowd_share(KIB, MIB) == KIB);
@@ -58,6 +59,16 @@ static void enough_processors_share_nothing(void)
     CHECK(hak_malloc(64 * MIB) != NULL);
     crowd_consider();
     CHECK(fake_os_processors_reads() == 1 && crowd_share(3 * MIB, 0) == 3 * MIB);
+}
+
+static void many_processors_spread_them(void)
+{
+    fake_os_set_processors(32);
+    make_threads(THREADS);
+    CHECK(shards_count() == 1);
+    CHECK(hak_malloc(64 * MIB) != NULL);
+    crowd_consider();
+    CHECK(shards_count() == 1 + 4);
 }
 
 /* What the magazines of a large heap may hold when they are used. */
@@ -98,7 +109,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(few_threads_ask_nothing),    UNIT_TEST(small_programs_ask_nothing),
         UNIT_TEST(many_threads_share),         UNIT_TEST(enough_processors_share_nothing),
-        UNIT_TEST(caches_grow_to_their_share), UNIT_TEST(caches_of_few_grow_further),
+        UNIT_TEST(many_processors_spread_them), UNIT_TEST(caches_grow_to_their_share),
+        UNIT_TEST(caches_of_few_grow_further),
     };
     return cmocka_run_group_tests_name("crowd", tests, NULL, NULL);
 }

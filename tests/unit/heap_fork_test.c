@@ -1,6 +1,7 @@
 /* heap/fork.h: the child sees every heap whole, and inherits those of the threads that it does not have. */
 #include "unit.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "heap/freeze.h"
 #include "heap/magazine.h"
 #include "heaps.h"
+#include "span/shards.h"
 #include "worker.h"
 
 enum { SIZE = 64, CLASS = 4, BLOCKS = 300, CACHED = 100 };
@@ -299,6 +301,58 @@ static void children_may_fork(void)
     worker_stop(&worker);
 }
 
+enum { CHURNERS = 4, FORKS = 40, UNITS_MOST = 20, PROCESSORS = 64 };
+
+static atomic_bool enough;
+
+static void take_and_give(unsigned rounds)
+{
+    void *runs[8];
+    bool zero;
+    for (unsigned round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < 8; i++)
+            CHECK((runs[i] = span_take(1 + (round + i * 3) % UNITS_MOST, 1, &zero)) != NULL);
+        for (size_t i = 0; i < 8; i++)
+            span_give(runs[i], 1 + (round + i * 3) % UNITS_MOST, true);
+        if (round % 4 == 0)
+            (void)span_purge_all();
+    }
+}
+
+static void churn(void *unused)
+{
+    (void)unused;
+    while (!enough)
+        take_and_give(1);
+}
+
+/* What another thread was purging is free again, in whatever shard; what it had in runs stays its. */
+static void use_shards(void)
+{
+    for (unsigned i = 0; i < shards_count(); i++)
+        CHECK(span_shards[i].in_purge.first == NULL);
+    take_and_give(20);
+    use();
+}
+
+static void child_has_all_shards(void)
+{
+    struct worker churners[CHURNERS];
+    heap_own();
+    fill(NULL);
+    span_spread(PROCESSORS);
+    for (int i = 0; i < CHURNERS; i++) {
+        worker_start(&churners[i]);
+        worker_begin(&churners[i], churn, NULL);
+    }
+    for (int i = 0; i < FORKS; i++)
+        fork_and(use_shards);
+    enough = true;
+    for (int i = 0; i < CHURNERS; i++)
+        worker_wait(&churners[i]);
+    use_shards();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +364,7 @@ int main(void)
         UNIT_TEST(other_handlers_may_allocate),
         UNIT_TEST(budget_survives),
         UNIT_TEST(children_may_fork),
+        UNIT_TEST(child_has_all_shards),
     };
     return cmocka_run_group_tests_name("heap_fork", tests, NULL, NULL);
 }

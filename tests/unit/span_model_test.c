@@ -1,4 +1,5 @@
-/* span/span.h: random operations follow a model of which grains are taken and what they hold. */
+/* span/span.h: random operations follow a model of which grains are taken and what they hold; by one thread, or one after another by
+ * several whose shards differ. */
 #include "unit.h"
 
 #include "fake_os.h"
@@ -6,8 +7,9 @@
 #include "random.h"
 #include "scale.h"
 #include "span/span.h"
+#include "worker.h"
 
-enum { RUNS = 64, STEPS = 20000 };
+enum { RUNS = 64, STEPS = 20000, WORKERS = 8, PROCESSORS = 64 };
 
 struct run {
     char *at;
@@ -17,6 +19,7 @@ struct run {
 };
 
 static struct run runs[RUNS];
+static struct worker workers[WORKERS];
 static uint64_t seed = 6;
 
 static void take_run(struct run *run)
@@ -83,20 +86,27 @@ static void purge(void)
     CHECK(after.dirty_bytes <= before.dirty_bytes - bytes);
 }
 
-static void follows_a_model(void)
+static void change(void *argument)
 {
-    grains_init();
-    size_t steps = scaled_work(STEPS);
+    struct run *run = argument;
+    if (random_below(&seed, 500) == 0)
+        purge();
+    else if (run->at == NULL)
+        take_run(run);
+    else if (random_below(&seed, 4) == 0)
+        extend_run(run);
+    else
+        give_run(run);
+}
+
+static void follow(size_t steps, bool in_shards)
+{
     for (size_t step = 0; step < steps; step++) {
         struct run *run = &runs[random_below(&seed, RUNS)];
-        if (random_below(&seed, 500) == 0)
-            purge();
-        else if (run->at == NULL)
-            take_run(run);
-        else if (random_below(&seed, 4) == 0)
-            extend_run(run);
+        if (in_shards)
+            worker_run(&workers[random_below(&seed, WORKERS)], change, run);
         else
-            give_run(run);
+            change(run);
         grains_check_stats();
     }
     for (int i = 0; i < RUNS; i++)
@@ -106,10 +116,39 @@ static void follows_a_model(void)
     CHECK(grains_taken() == 0);
 }
 
+static void follows_a_model(void)
+{
+    grains_init();
+    follow(scaled_work(STEPS), false);
+}
+
+static void follows_it_in_shards(void)
+{
+    grains_init();
+    span_spread(PROCESSORS);
+    for (int i = 0; i < WORKERS; i++)
+        worker_start(&workers[i]);
+    follow(scaled_work(STEPS), true);
+}
+
+/* What one lock had is everybody's. */
+static void follows_it_while_threads_spread(void)
+{
+    grains_init();
+    for (int i = 0; i < WORKERS; i++)
+        worker_start(&workers[i]);
+    for (size_t processors = 1; processors <= 256; processors *= 4) {
+        span_spread(processors);
+        follow(scaled_work(STEPS) / 4, true);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(follows_a_model),
+        UNIT_TEST(follows_it_in_shards),
+        UNIT_TEST(follows_it_while_threads_spread),
     };
     return cmocka_run_group_tests_name("span_model", tests, NULL, NULL);
 }

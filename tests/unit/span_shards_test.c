@@ -1,7 +1,7 @@
 /* span/shards.h: several locks hold no more memory than one, find what the others have, and keep the hard limit together. */
 #include "unit.h"
 
-#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -215,14 +215,14 @@ static void press(void *argument)
 {
     uint64_t seed = (uintptr_t)argument;
     struct run own[64] = {{0}};
-    size_t steps = scaled_work(STEPS);
+    size_t steps = scaled_work(10 * STEPS);
     for (size_t step = 0; step < steps; step++) {
         struct run *run = &own[random_below(&seed, 64)];
         if (run->at != NULL)
             give_counted(run);
         else
             take_counted(run, 1 + random_below(&seed, LONGEST));
-        if (limit_held() > grains_as_limit(LIMIT))
+        if (load_relaxed(&limit_bytes) > LIMIT * grain_bytes)
             passed = true;
     }
     for (int i = 0; i < 64; i++)
@@ -287,8 +287,11 @@ static void churn_all(bool kernel_refuses)
     struct span_stats stats;
     span_stats(&stats);
     CHECK(stats.used_bytes == 0);
-    for (unsigned i = 1; i < shards_count(); i++)
-        CHECK(span_shards[i].used_bytes == 0 && span_shards[i].dirty_units == 0 && span_shards[i].rooms == 0);
+    for (unsigned i = 0; i < shards_count(); i++) {
+        const struct span_shard *shard = &span_shards[i];
+        CHECK(shard->in_purge.first == NULL && shard->in_purge.last == NULL && shard->used_bytes == 0);
+        CHECK(i == 0 || (shard->dirty_units == 0 && shard->rooms == 0 && shard->dirty_queue.first == NULL));
+    }
     grains_check_stats();
     char *all = grains_take_any(stats.committed_bytes / SUPERSLAB_SIZE * superslab_grains);
     CHECK(all == arena.base);
@@ -302,6 +305,31 @@ static void serve_many_threads(void)
 static void serve_while_the_kernel_refuses(void)
 {
     churn_all(true);
+}
+
+/* Who waits for a superslab's shard finds it in another. */
+static void follow_a_superslab_that_moves(void)
+{
+    start(EIGHT);
+    for (int i = 0; i < 2; i++) {
+        runs[i].grains = 3;
+        worker_run(&workers[i], take, &runs[i]);
+    }
+    struct superslab *s = superslab_at(grain_of(runs[0].at) / superslab_grains);
+    struct span_shard *from = shard_of(s);
+    struct span_shard *to = from == &span_shards[8] ? &span_shards[7] : &span_shards[8];
+    CHECK(from != shards_pool());
+    shards_lock_two(from, to);
+    worker_begin(&workers[2], give, &runs[0]);
+    while (!lock_is_wanted(&from->lock))
+        sched_yield();
+    superslab_move(s, to);
+    lock_drop(&from->lock);
+    lock_drop(&to->lock);
+    worker_wait(&workers[2]);
+    CHECK(shard_of(s) == to && from->used_bytes == 0 && to->used_bytes == 3 * grain_bytes);
+    CHECK(from->dirty_units == 0 && to->dirty_units << UNIT_SHIFT == 3 * grain_bytes);
+    CHECK(from->dirty_queue.first == NULL && to->dirty_queue.first == &s->age);
 }
 
 static void locks_are_known_as_mine(void)
@@ -326,7 +354,7 @@ int main(void)
         UNIT_TEST(long_runs_are_found_again),      UNIT_TEST(share_the_rest_of_long_runs),
         UNIT_TEST(purge_finds_all),                UNIT_TEST(keep_the_hard_limit_together),
         UNIT_TEST(serve_many_threads),             UNIT_TEST(serve_while_the_kernel_refuses),
-        UNIT_TEST(locks_are_known_as_mine),
+        UNIT_TEST(follow_a_superslab_that_moves),  UNIT_TEST(locks_are_known_as_mine),
     };
     return cmocka_run_group_tests_name("span_shards", tests, NULL, NULL);
 }

@@ -13,13 +13,13 @@ uint32_t span_spread_over;
 
 void span_spread(size_t processors)
 {
-    uint32_t others = 0;
+    size_t others = 0;
     if (processors > PROCESSORS_OF_SHARD)
         for (others = 2; others < SHARDS && others * PROCESSORS_OF_SHARD < processors; others *= 2)
             ;
     lock_take(&shards_pool()->lock);
     if (others > span_spread_over)
-        store_relaxed(&span_spread_over, others);
+        store_relaxed(&span_spread_over, (uint32_t)others);
     lock_drop(&shards_pool()->lock);
 }
 

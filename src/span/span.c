@@ -199,27 +199,30 @@ void *span_take(size_t units, size_t align, bool *zero)
     return at;
 }
 
+static struct superslab *superslab_of(const void *at)
+{
+    return superslab_at(arena_unit(at) / SUPERSLAB_UNITS);
+}
+
 /* The part of [at, at + units) that lies in at's superslab, as its record, first unit and length. */
 static struct superslab *first_part(const char *at, size_t units, unsigned *first, size_t *here)
 {
-    size_t unit = arena_unit(at);
-    *first = (unsigned)(unit % SUPERSLAB_UNITS);
+    *first = (unsigned)(arena_unit(at) % SUPERSLAB_UNITS);
     *here = min_size(units, SUPERSLAB_UNITS - *first);
-    return superslab_at(unit / SUPERSLAB_UNITS);
+    return superslab_of(at);
 }
 
 void span_give(void *at, size_t units, bool dirty)
 {
     uint64_t now = clock_now_ms();
     char *p = at;
-    struct span_shard *locked = NULL;
+    struct span_shard *locked = shards_lock_of(superslab_of(at));
     while (units > 0) {
         unsigned first;
         size_t here;
         struct superslab *s = first_part(p, units, &first, &here);
         if (locked != shard_of(s)) {
-            if (locked != NULL)
-                lock_drop(&locked->lock);
+            lock_drop(&locked->lock);
             locked = shards_lock_of(s);
         }
         bits128 mask = superslab_run_mask(first, here);
@@ -235,8 +238,7 @@ void span_give(void *at, size_t units, bool dirty)
         p += here << UNIT_SHIFT;
         units -= here;
     }
-    if (locked != NULL)
-        lock_drop(&locked->lock);
+    lock_drop(&locked->lock);
 }
 
 /* Units that follow a run, in a superslab of which all or some are free. */

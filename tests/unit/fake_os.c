@@ -163,6 +163,7 @@ uint64_t __real_os_random(void);
 size_t __real_os_address_limit(void);
 void __real_os_sleep(uint32_t ms);
 uint64_t __real_clock_now_ms(void);
+uint64_t __real_clock_now_ns(void);
 
 size_t __wrap_os_page_size(void);
 void *__wrap_os_reserve(void *hint, size_t bytes);
@@ -189,6 +190,7 @@ bool __wrap_os_service_runs(void);
 void __wrap_os_service_forget(void);
 void __wrap_os_sleep(uint32_t ms);
 uint64_t __wrap_clock_now_ms(void);
+uint64_t __wrap_clock_now_ns(void);
 
 static size_t page_size; /* that the environment wants; 0: the system's */
 
@@ -410,4 +412,10 @@ uint64_t __wrap_clock_now_ms(void)
 {
     uint64_t set = now_ms;
     return set != 0 ? set : __real_clock_now_ms();
+}
+
+uint64_t __wrap_clock_now_ns(void)
+{
+    uint64_t set = now_ms;
+    return set != 0 ? set * 1000000 : __real_clock_now_ns();
 }

@@ -348,8 +348,10 @@ static void child_has_all_shards(void)
     for (int i = 0; i < FORKS; i++)
         fork_and(use_shards);
     enough = true;
-    for (int i = 0; i < CHURNERS; i++)
+    for (int i = 0; i < CHURNERS; i++) {
         worker_wait(&churners[i]);
+        worker_stop(&churners[i]);
+    }
     use_shards();
 }
 

@@ -12,11 +12,17 @@
 
 enum { SHARDS = 16, SHARD_ALIGN = 64 };
 
-/* The calling thread's. Where libc keeps what it knows of a thread, at the end of its stack, is an odd number of pages from
- * the next thread's: each stack has a guard. */
+/* Which of `count`, a power of two, is a thread's. Where libc keeps what it knows of a thread, at the end of its stack, is an odd number of
+ * guards from the next thread's, and a guard has 4 KiB, or 64 where pages may be that large. */
+ALWAYS_INLINE unsigned shard_spread(uintptr_t thread, unsigned count)
+{
+    return (unsigned)((thread >> 12) + (thread >> 16)) % count;
+}
+
+/* The calling thread's. */
 ALWAYS_INLINE unsigned shard_of_thread(void)
 {
-    return (unsigned)((uintptr_t)pthread_self() >> 12) % SHARDS;
+    return shard_spread((uintptr_t)pthread_self(), SHARDS);
 }
 
 /* The locks of all SHARDS, each of `bytes` and with its lock first. They are of one rank: fork takes them together. */

@@ -23,8 +23,8 @@ void fit_epoch(uint64_t now_ms);
  * its start it often keeps. */
 void fit_at_heartbeat(uint64_t now_ms);
 
-/* Opens the class that an earlier run has found worth it, with so many refills behind it. False: there can be none of this size, somebody else is here just
- * now, or the allocator has not started (door_open). */
+/* Opens the class that an earlier run has found worth it, with so many refills behind it. False: there can be none of this size,
+ * somebody else is here just now, or the allocator has not started (door_open). */
 bool fit_preset(size_t size, uint64_t evidence);
 
 /* Has this process, not who has forked it, opened a class by itself? */

@@ -25,11 +25,12 @@ ALWAYS_INLINE unsigned shard_of_thread(void)
     return shard_spread((uintptr_t)pthread_self(), SHARDS);
 }
 
-/* The locks of all SHARDS, each of `bytes` and with its lock first. They are of one rank: fork takes them together. */
-void shards_lock(void *shards, size_t bytes);
-void shards_unlock(void *shards, size_t bytes);
+/* The locks of `count` shards, each of `bytes` and with its lock first. They are of one rank: who takes several at once, as fork
+ * does, takes them in this order. */
+void shards_lock(void *shards, size_t bytes, unsigned count);
+void shards_unlock(void *shards, size_t bytes, unsigned count);
 
 /* Does the calling thread hold one of them? */
-bool shards_lock_is_mine(const void *shards, size_t bytes);
+bool shards_lock_is_mine(const void *shards, size_t bytes, unsigned count);
 
 #endif

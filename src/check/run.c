@@ -218,7 +218,7 @@ struct run_counts run_counts(void)
 
 void run_lock_all(void)
 {
-    shards_lock(shards, sizeof shards[0]);
+    shards_lock(shards, sizeof shards[0], SHARDS);
 }
 
 /* Where a fork's child comes by, too. */
@@ -239,10 +239,10 @@ uint8_t run_generation(void)
 void run_unlock_all(void)
 {
     note_process();
-    shards_unlock(shards, sizeof shards[0]);
+    shards_unlock(shards, sizeof shards[0], SHARDS);
 }
 
 bool run_lock_is_mine(void)
 {
-    return shards_lock_is_mine(shards, sizeof shards[0]);
+    return shards_lock_is_mine(shards, sizeof shards[0], SHARDS);
 }

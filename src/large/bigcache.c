@@ -288,15 +288,15 @@ size_t bigcache_bytes(void)
 
 void bigcache_lock_all(void)
 {
-    shards_lock(bigcache_shards, sizeof bigcache_shards[0]);
+    shards_lock(bigcache_shards, sizeof bigcache_shards[0], SHARDS);
 }
 
 void bigcache_unlock_all(void)
 {
-    shards_unlock(bigcache_shards, sizeof bigcache_shards[0]);
+    shards_unlock(bigcache_shards, sizeof bigcache_shards[0], SHARDS);
 }
 
 bool bigcache_lock_is_mine(void)
 {
-    return shards_lock_is_mine(bigcache_shards, sizeof bigcache_shards[0]);
+    return shards_lock_is_mine(bigcache_shards, sizeof bigcache_shards[0], SHARDS);
 }

@@ -48,28 +48,15 @@ void shards_unlock_pool_too(const struct span_shard *held)
 
 void shards_lock_two(struct span_shard *a, struct span_shard *b)
 {
-    struct span_shard *higher = a > b ? a : b;
-    struct span_shard *lower = a > b ? b : a;
-    lock_take(&higher->lock);
-    if (lower == shards_pool())
+    struct span_shard *lower = a < b ? a : b;
+    struct span_shard *higher = a < b ? b : a;
+    if (lower == shards_pool()) {
+        lock_take(&higher->lock);
         lock_take(&lower->lock);
-    else
-        lock_take_sibling(&lower->lock);
-}
-
-static void lock_others(uint32_t others)
-{
-    for (uint32_t i = others; i > 0; i--)
-        if (i == others)
-            lock_take(&span_shards[i].lock);
-        else
-            lock_take_sibling(&span_shards[i].lock);
-}
-
-static void unlock_others(uint32_t others)
-{
-    for (uint32_t i = 1; i <= others; i++)
-        lock_drop(&span_shards[i].lock);
+    } else {
+        lock_take(&lower->lock);
+        lock_take_sibling(&higher->lock);
+    }
 }
 
 /* With the pool's lock no shards are added. */
@@ -77,12 +64,12 @@ void span_lock_all(void)
 {
     for (;;) {
         uint32_t others = load_relaxed(&span_spread_over);
-        lock_others(others);
+        shards_lock(shards_pool() + 1, sizeof span_shards[0], others);
         lock_take(&shards_pool()->lock);
         if (LIKELY(span_spread_over == others))
             return;
         lock_drop(&shards_pool()->lock);
-        unlock_others(others);
+        shards_unlock(shards_pool() + 1, sizeof span_shards[0], others);
     }
 }
 
@@ -90,13 +77,10 @@ void span_unlock_all(void)
 {
     uint32_t others = span_spread_over;
     lock_drop(&shards_pool()->lock);
-    unlock_others(others);
+    shards_unlock(shards_pool() + 1, sizeof span_shards[0], others);
 }
 
 bool span_lock_is_mine(void)
 {
-    bool mine = false;
-    for (unsigned i = 0; i < shards_count(); i++)
-        mine |= lock_is_mine(&span_shards[i].lock);
-    return mine;
+    return shards_lock_is_mine(span_shards, sizeof span_shards[0], shards_count());
 }

@@ -6,7 +6,7 @@
  * that is small, has few threads, or runs on few processors it is the only one, and serves all. Else threads are spread over
  * the others, and what a thread finds elsewhere moves to its own.
  *
- * Locks: of two shards, the higher first; so the pool's is last. A superslab changes its shard under the locks of both.
+ * Locks: of two shards, the lower first, and the pool's last. A superslab changes its shard under the locks of both.
  */
 #ifndef HAK_SPAN_SHARDS_H
 #define HAK_SPAN_SHARDS_H

@@ -160,32 +160,29 @@ static void *take_from_others(struct span_shard *own, const struct request *want
     return NULL;
 }
 
-/* What another thread took out of an empty superslab meanwhile leaves room for more. */
-static void *take_from_pool(const struct request *wanted)
+/* From one shard and, if that is the pool, from what is wholly free. */
+static void *take_in(struct span_shard *shard, const struct request *wanted)
 {
-    struct span_shard *pool = shards_pool();
-    lock_take(&pool->lock);
-    void *at = take_here(pool, pool, wanted, ROOM_ANY);
+    lock_take(&shard->lock);
+    void *at = take_here(shard, shard, wanted, ROOM_WARM);
     if (at == NULL)
+        at = take_here(shard, shard, wanted, ROOM_ANY);
+    if (at == NULL && shard == shards_pool())
         at = take_whole(wanted->units, 1, wanted->zero);
-    lock_drop(&pool->lock);
+    lock_drop(&shard->lock);
     return at;
 }
 
+/* In the pool last: what another thread took out of an empty superslab meanwhile leaves room for more. */
 static void *take_short(const struct request *wanted)
 {
     struct span_shard *own = shards_own();
-    lock_take(&own->lock);
-    void *at = take_here(own, own, wanted, ROOM_WARM);
-    if (at == NULL)
-        at = take_here(own, own, wanted, ROOM_ANY);
-    if (at == NULL && own == shards_pool())
-        at = take_whole(wanted->units, 1, wanted->zero);
-    lock_drop(&own->lock);
-    if (at != NULL || own == shards_pool())
-        return at;
-    at = take_from_others(own, wanted);
-    return at != NULL ? at : take_from_pool(wanted);
+    void *at = take_in(own, wanted);
+    if (at == NULL && own != shards_pool())
+        at = take_from_others(own, wanted);
+    if (at == NULL && own != shards_pool())
+        at = take_in(shards_pool(), wanted);
+    return at;
 }
 
 void *span_take(size_t units, size_t align, bool *zero)
@@ -246,7 +243,7 @@ static bool extend_in(struct superslab *s, unsigned first, size_t units, bool *z
 {
     size_t bytes = new_bytes(s, first, units);
     bool new = false;
-    if ((!s->pooled && !s->committed) || (s->used & superslab_run_mask(first, units)) != 0 || !limit_charge(shard_of(s), bytes))
+    if (!s->reserved || (s->used & superslab_run_mask(first, units)) != 0 || !limit_charge(shard_of(s), bytes))
         return false;
     if (!s->committed && !commit_run(superslab_index(s), 1, &new)) {
         limit_discharge(bytes);

@@ -120,7 +120,6 @@ void superslab_move(struct superslab *s, struct span_shard *to)
     note_room(to, s, room);
     move_in_queues(s, from, to);
     move_counts(s, from, to);
-    store_relaxed(&s->pooled, to == shards_pool());
     store_relaxed(&s->shard, (uint8_t)(to - span_shards));
 }
 
@@ -207,7 +206,7 @@ struct place superslab_find(struct span_shard *shard, unsigned units, unsigned a
 static bool is_wholly_free(size_t index)
 {
     const struct superslab *s = superslab_at(index);
-    return load_relaxed(&s->pooled) && s->used == 0;
+    return s->reserved && shard_of(s) == shards_pool() && s->used == 0;
 }
 
 /* The first index from `index` on whose superslab's address is a multiple of `align` superslabs. */
@@ -236,7 +235,7 @@ size_t superslab_find_run(size_t count, size_t align)
 void superslab_add(size_t first, size_t count)
 {
     for (size_t i = first; i < first + count; i++)
-        superslab_at(i)->pooled = true;
+        superslab_at(i)->reserved = true;
     if (first < search_from)
         search_from = first;
     superslab_end = first + count;

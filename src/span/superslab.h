@@ -23,7 +23,7 @@ struct superslab {
     bits128 used;           /* bit u: unit u is in a run */
     bits128 dirty;          /* bit u: unit u may hold pages with content */
     bits128 purging;        /* bit u: unit u is free, and counts as used while its pages are given back */
-    bool pooled;            /* part of the range, and the pool's */
+    bool reserved;          /* part of the range */
     bool committed;
     bool queued;            /* in the queue of dirty ones */
     uint16_t filled;        /* pages of 4 KiB that it got by becoming a huge page */

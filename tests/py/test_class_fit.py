@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from support import LIBRARY, RELEASE, ROOT
+from support import LIBRARY, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 
+from hakmem_bench import runner  # noqa: E402
 from hakmem_bench.learning import CLASS_FIT  # noqa: E402
-from hakmem_bench.model import Test  # noqa: E402
+from hakmem_bench.model import Peer, Test  # noqa: E402
 from hakmem_cli import policy_text  # noqa: E402
 
 # Not even as much as the first epoch of a learner requests.
@@ -22,21 +21,14 @@ SHORT = Test("short", "learning", "", (), ("badsizes", "bad", "0", "42", "--live
 
 
 def peak_bytes(test: Test, learn: str, policy: Path | None = None) -> int:
-    """Most that the workload's process had resident. Of a child of ours that would be as much as we have ourselves."""
-    assert test.quick is not None
-    program, *words = test.quick
-    settings = {"LD_PRELOAD": str(LIBRARY), "HAKMEM_LEARN": learn}
+    """Most that the workload's process had resident."""
+    environment = {"HAKMEM_LEARN": learn}
     if policy is not None:
-        settings["HAKMEM_POLICY"] = str(policy)
-    with tempfile.TemporaryDirectory() as directory:
-        report = Path(directory) / "report"
-        command = [RELEASE / "bench" / "measure", "--report", report, "--timeout", "60"]
-        for name, value in settings.items():
-            command += ["--set", f"{name}={value}"]
-        subprocess.run([*command, RELEASE / "bench" / program, *words], env={}, stdout=subprocess.DEVNULL, check=True)
-        told = json.loads(report.read_text())
-    assert (told["how"], told["number"]) == ("exit", 0), told
-    return told["peak_kib"] * 1024
+        environment["HAKMEM_POLICY"] = str(policy)
+    peer = Peer("hakmem", "", "", library=str(LIBRARY), environment=environment)
+    sample = runner.run(test, peer, quick=True)
+    assert sample.good, sample
+    return sample.peak_kib * 1024
 
 
 class ClassFit(unittest.TestCase):

@@ -24,6 +24,9 @@ enum { SHAPES = 1024, NUMBER_BITS = 9 };
 
 _Static_assert(SITES == 1 << NUMBER_BITS, "a number fits");
 
+/* Sizes of one shape: there are so many steps in each doubling. */
+enum { STEPS = 8 };
+
 /* So many trials are enough; then older ones count for less. */
 enum { TRIALS_ENOUGH = 64 };
 
@@ -102,8 +105,9 @@ static uintptr_t word_of_stack(const struct os_frame *from)
 /* Blocks of one site are requested at one depth: what is above is mostly the same then. */
 static uint64_t shape_of(const struct site_request *request)
 {
-    unsigned power = log2_floor(request->size);
-    uint64_t step = (uint64_t)power * 8 + (request->size >> (power - 3) & 7);
+    size_t size = max_size(request->size, STEPS); /* what is large for its alignment alone may be of 0 bytes */
+    unsigned power = log2_floor(size);
+    uint64_t step = (uint64_t)power * STEPS + (size >> (power - 3)) % STEPS;
     return mix(mix(step, request->caller), (uintptr_t)pthread_self() - request->from->sp) << NUMBER_BITS;
 }
 

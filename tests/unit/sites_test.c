@@ -314,6 +314,19 @@ static void places_are_known_by_their_stacks(void)
     }
 }
 
+/* What is large for its alignment alone. */
+static void no_size_is_too_small_to_have_a_shape(void)
+{
+    start();
+    policy.learn = LEARN_ON;
+    sites_preset(HERE, PATIENCE_NONE); /* so that each request is to say where it comes from */
+    for (size_t size = 0; size <= 16; size++) {
+        void *p = hak_aligned_alloc(MIB, size);
+        CHECK(p != NULL);
+        hak_free(p);
+    }
+}
+
 /* ---- Threads. */
 
 enum { THREADS = 4, ROUNDS = 3000, HANDED = 8 };
@@ -431,6 +444,7 @@ int main(void)
         UNIT_TEST(leases_are_doublings_of_the_age),
         UNIT_TEST(an_observer_changes_nothing),
         UNIT_TEST(places_are_known_by_their_stacks),
+        UNIT_TEST(no_size_is_too_small_to_have_a_shape),
         UNIT_TEST(threads_share_sites),
         UNIT_TEST(a_saved_policy_tells_how_sites_are_kept),
         UNIT_TEST(what_is_in_force_is_written),

@@ -17,7 +17,7 @@ enum { LETTERS_KEPT = 8 };
 #define PILE_MOST (2 * MIB)
 #define PILE_MOST_LATE (64 * KIB)
 #define PILE_MOST_IDLE (128 * KIB)
-enum { LATE_MS = 20 };
+enum { LATE_MS = 2 };
 
 struct lock letters_lock = LOCK_INITIALIZER(LOCK_LETTERS);
 static struct letter *pool; /* empty letters that no heap keeps */

@@ -23,13 +23,14 @@ struct heap_events heap_events;
 /* A heap looks for old memory this often in the time that memory is kept. */
 enum { LOOKS_PER_DELAY = 4 };
 
-/* One class a beat: a magazine that the door has not seen since the last round gives everything back. */
+/* One class a beat: a magazine that the door has not seen since the last round gives everything back, and so does one that
+ * is too wide. */
 static void look_at_next_magazine(struct heap *heap)
 {
     unsigned class = heap->trim_next;
     heap->trim_next = (class + 1) % SIZE_CLASSES;
     magazine_audit(heap, class);
-    if (!heap->shelf[class].touched)
+    if (!heap->shelf[class].touched || magazine_is_too_wide(heap, class))
         magazine_trim(heap, class);
     heap->shelf[class].touched = false;
 }

@@ -22,8 +22,8 @@ enum {
     STREAK_GROWS = 4, /* this many refills in a row widen the magazine too */
 };
 
-/* A heap's magazines hold at most this part of it, and may always hold so many bytes. */
-enum { CACHE_SHARE = 6 };
+/* A heap's magazines hold at most this part of it, and may always hold so many bytes, or this part of what a thread may have. */
+enum { CACHE_SHARE = 6, LEAST_SHARE = 8 };
 #define CACHE_LEAST ((size_t)256 << 10)
 
 /* Bytes that a fresh magazine may hold. */
@@ -79,7 +79,15 @@ static size_t batch_of(const struct heap *heap, unsigned class)
 static size_t cache_most(const struct heap *heap)
 {
     size_t share = (heap->units << UNIT_SHIFT) / CACHE_SHARE;
-    return min_size(max_size(share, CACHE_LEAST), crowd_share(load_relaxed(&policy.thread_cache_bytes), CACHE_LEAST));
+    size_t most = load_relaxed(&policy.thread_cache_bytes);
+    size_t least = max_size(CACHE_LEAST, most / LEAST_SHARE);
+    return min_size(max_size(share, least), crowd_share(most, CACHE_LEAST));
+}
+
+bool magazine_is_too_wide(const struct heap *heap, unsigned class)
+{
+    size_t most = cache_most(heap);
+    return heap->capacity_bytes > most + most / 4 && heap->shelf[class].capacity > capacity_first(class);
 }
 
 /* Gives a held magazine more slots; returns its top in the new place. The old place stays when there is no

@@ -37,7 +37,11 @@ bool magazine_give_back(struct heap *heap, unsigned class, void *p);
 /* Makes room for at least `count` blocks, within the limits of the policy. */
 void magazine_widen(struct heap *heap, unsigned class, size_t count);
 
-/* Fills an idle class's magazine no more: gives everything back and halves its capacity. */
+/* Has it grown, and do all of the heap's hold more by now than they may, and a quarter? So it is in a heap that has become
+ * smaller, or where the policy's limit has come down. */
+bool magazine_is_too_wide(const struct heap *heap, unsigned class);
+
+/* Fills a class's magazine no more: gives everything back and halves its capacity. */
 void magazine_trim(struct heap *heap, unsigned class);
 
 /* Ends the process if a block is in the magazine twice, is free in its slab, or is none. */

@@ -124,15 +124,15 @@ static void capacity_comes_down_with_the_policy(void)
     CHECK(heap->capacity_bytes == capacity_bytes(heap));
 }
 
-/* However often refills and flushes alternate. */
-static void magazines_keep_to_their_share_of_the_heap(void)
+/* Makes all fixed classes' magazines as wide as they become, however often refills and flushes alternate. Returns the most units that the
+ * heap has had; in *first how many bytes the magazines hold as they are made. */
+static size_t widen_all(struct heap *heap, size_t *first)
 {
-    struct heap *heap = heap_own();
-    size_t first = 0; /* bytes of all magazines as they are made */
     size_t units = 0;
+    *first = 0;
     for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
         hak_free(hak_malloc(size_classes[class].size));
-        first += heap->shelf[class].capacity * size_classes[class].size;
+        *first += heap->shelf[class].capacity * size_classes[class].size;
     }
     for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
         for (int round = 0; round < 20; round++) {
@@ -141,9 +141,52 @@ static void magazines_keep_to_their_share_of_the_heap(void)
             units = max_size(units, heap->units);
             free_all(100);
         }
-        CHECK(heap->capacity_bytes <= max_size(first, max_size(units * UNIT_SIZE / 6, 256 << 10)));
     }
+    return units;
+}
+
+static void magazines_keep_to_their_share_of_the_heap(void)
+{
+    struct heap *heap = heap_own();
+    size_t first;
+    size_t units = widen_all(heap, &first);
+    CHECK(heap->capacity_bytes <= max_size(first, max_size(units * UNIT_SIZE / 6, 256 << 10)));
     CHECK(heap->capacity_bytes < policy.thread_cache_bytes);
+}
+
+static void of_a_small_heap_they_may_hold_an_eighth_of_the_budget(void)
+{
+    policy.thread_cache_bytes = 16 * MIB;
+    struct heap *heap = heap_own();
+    size_t first;
+    size_t units = widen_all(heap, &first);
+    CHECK(units * UNIT_SIZE / 6 < 2 * MIB);
+    CHECK(heap->capacity_bytes > MIB && heap->capacity_bytes <= 2 * MIB);
+}
+
+static size_t narrow_all(struct heap *heap)
+{
+    size_t narrowed = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
+        for (; magazine_is_too_wide(heap, class); narrowed++)
+            magazine_trim(heap, class);
+    }
+    return narrowed;
+}
+
+static void they_become_narrow_when_the_budget_does(void)
+{
+    policy.thread_cache_bytes = 16 * MIB;
+    struct heap *heap = heap_own();
+    size_t first;
+    (void)widen_all(heap, &first);
+    CHECK(narrow_all(heap) == 0);
+    policy.thread_cache_bytes = MIB;
+    CHECK(narrow_all(heap) > 0);
+    CHECK(heap->capacity_bytes <= max_size(first, MIB + MIB / 4) && heap->capacity_bytes == capacity_bytes(heap));
+    policy.thread_cache_bytes = 64 << 10;
+    (void)narrow_all(heap);
+    CHECK(heap->capacity_bytes <= first); /* and no narrower than they are made */
 }
 
 static void thread_keeps_its_budget(void)
@@ -337,6 +380,8 @@ int main(void)
         UNIT_TEST(capacity_comes_down_with_the_policy),
         UNIT_TEST(batches_follow_the_policy),
         UNIT_TEST(magazines_keep_to_their_share_of_the_heap),
+        UNIT_TEST(of_a_small_heap_they_may_hold_an_eighth_of_the_budget),
+        UNIT_TEST(they_become_narrow_when_the_budget_does),
         UNIT_TEST(thread_keeps_its_budget),
         UNIT_TEST(trim_empties_and_narrows),
         UNIT_TEST(oldest_are_flushed_first),

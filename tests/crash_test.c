@@ -66,6 +66,11 @@ static void raising(void)
     (void)raise(SIGSEGV);
 }
 
+static void raising_abort(void)
+{
+    (void)raise(SIGABRT);
+}
+
 static void say_and_end(int number)
 {
     static const char text[] = "the program's own\n";
@@ -106,6 +111,7 @@ static const struct way {
      "0x[0-9a-f]+$", 3},
     {"--abort", aborting, SIGABRT, "^hakmem: crash: SIGABRT, thread [0-9]+$", 2},
     {"--raise", raising, SIGSEGV, "^hakmem: crash: SIGSEGV, thread [0-9]+$", 2},
+    {"--raise-abort", raising_abort, SIGABRT, "^hakmem: crash: SIGABRT, thread [0-9]+$", 2},
     {"--thread", threading, SIGABRT, "^hakmem: fatal: double free of .*$", 1},
     {"--handler", with_handler, 0, "^the program's own$", 0},
 };

@@ -12,10 +12,12 @@
 int hak_check_start(void)
 {
     static uint32_t asked;
-    if (policy.checks != 0 || exchange_acquire(&asked, 1u) != 0)
+    if (policy.checks != 0)
         return EALREADY;
     if (!door_open())
         return ENOMEM;
+    if (exchange_acquire(&asked, 1u) != 0)
+        return EALREADY;
     policy.checks = CHECK_ALL;
     if (!policy.crash_reports)
         crash_start();

@@ -7,6 +7,7 @@
 #include "api/stats_json.h"
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/claim.h"
 #include "base/fmt.h"
 #include "config/paths.h"
 #include "heap/control.h"
@@ -15,6 +16,8 @@
 #define LIVE_BYTES (1 * MIB)
 
 enum { TEXT_AT = 1024, NAME_MOST = 16 };
+
+#define TEXT_MOST (LIVE_BYTES - TEXT_AT)
 
 /* The first words are those of hak_control. */
 struct live {
@@ -32,11 +35,21 @@ _Static_assert(offsetof(struct live, sequence) == 552 && sizeof(struct live) <= 
 
 static struct live *page;
 static uint32_t pid; /* of the process that tried to make it */
-static uint32_t busy;
+
+static uint32_t writer; /* the process that brings it up to date */
+
+/* Bytes that are taken for the text: hardly any process needs all of the page. */
+static size_t text_room = 16 * KIB;
 
 static void path_of_page(char path[PATH_MOST + NAME_MOST])
 {
     (void)fmt_print(path, PATH_MOST + NAME_MOST, "%s/%u", path_of(PATH_LIVE), pid);
+}
+
+static void forget_page(void)
+{
+    page_forget(page, LIVE_BYTES);
+    page = NULL;
 }
 
 /* The parent's page is not for its child to write. */
@@ -44,12 +57,17 @@ static void make_page(void)
 {
     char path[PATH_MOST + NAME_MOST];
     if (page != NULL)
-        page_forget(page, LIVE_BYTES);
+        forget_page();
     store_relaxed(&pid, (uint32_t)getpid());
     path_of_page(path);
     page = page_make(path, LIVE_BYTES);
     if (page == NULL)
         return;
+    if (!page_has_room((char *)page, TEXT_AT)) {
+        forget_page();
+        page_remove(path);
+        return;
+    }
     page->version = CONTROL_VERSION;
     page->bytes = LIVE_BYTES;
     page->pid = pid;
@@ -60,11 +78,19 @@ static void make_page(void)
 static void write_page(void)
 {
     struct out out;
+    bool fits = false;
+    char *text = (char *)page + TEXT_AT;
     store_relaxed(&page->sequence, page->sequence + 1);
     store_fence();
-    out_to_memory(&out, (char *)page + TEXT_AT, LIVE_BYTES - TEXT_AT);
-    stats_json(&out, DECISIONS_AGAIN);
-    page->length = out_end(&out) == 0 ? (uint32_t)out.length : 0;
+    while (page_has_room(text, text_room)) {
+        out_to_memory(&out, text, text_room);
+        stats_json(&out, DECISIONS_AGAIN);
+        fits = out_end(&out) == 0;
+        if (fits || text_room == TEXT_MOST)
+            break;
+        text_room = min_size(2 * text_room, TEXT_MOST);
+    }
+    page->length = fits ? (uint32_t)out.length : 0;
     store_release(&page->sequence, page->sequence + 1);
 }
 
@@ -75,13 +101,13 @@ bool live_is_own(void)
 
 struct control_words *live_update(void)
 {
-    if (exchange_acquire(&busy, 1u) != 0)
+    if (!claim_take(&writer))
         return NULL;
     if (!live_is_own())
         make_page();
     if (page != NULL)
         write_page();
-    store_release(&busy, 0u);
+    claim_drop(&writer);
     return page != NULL ? &page->words : NULL;
 }
 

@@ -73,7 +73,7 @@ static void write_route(uint32_t number, const struct heap *heap, const struct h
     describe(text, before, heap->counts);
     if (done->size != SIZE_UNKNOWN)
         (void)fmt_print(bytes, sizeof bytes, " of %zu bytes", done->size);
-    note("hakmem: route %u: %s %p%s, thread %d%s", number, done->operation, done->p, bytes, heap->thread, text);
+    note("hakmem: route %u: %s %p%s, thread %d%s", number, done->operation, done->p, bytes, heap->thread.number, text);
 }
 
 static void leaving(struct heap *heap, const char *operation, const void *p, size_t size)

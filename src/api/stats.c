@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "api/stats_json.h"
+#include "api/stats_file.h"
 #include "arena/arena.h"
 #include "arena/meta.h"
 #include "base/atomic.h"

@@ -16,8 +16,6 @@
 #include "learn/decisions.h"
 #include "os/os.h"
 
-enum { BUFFER_BYTES = 4096 };
-
 static uint64_t started_ms;
 
 static struct class_use use_of_class(unsigned class)
@@ -148,7 +146,7 @@ static void row_of_heap(struct out *out, const struct heap *heap, const char *be
         cached += use.cached * size_class_bytes(i);
     }
     bool has_thread = load_relaxed(&heap->tls) != NULL;
-    out_print(out, "%s{\"heap\":%u,\"thread\":%d", before, heap->number, has_thread ? load_relaxed(&heap->thread) : 0);
+    out_print(out, "%s{\"heap\":%u,\"thread\":%d", before, heap->number, has_thread ? load_relaxed(&heap->thread.number) : 0);
     number(out, "requested_bytes", heap_requested(heap));
     number(out, "live_bytes", live);
     number(out, "cached_bytes", cached);
@@ -239,22 +237,4 @@ void stats_json(struct out *out, size_t decisions)
     if (decisions == DECISIONS_KEPT) /* not of a series */
         sites_json(out);
     out_print(out, "}\n");
-}
-
-int stats_write(const char *path, bool append)
-{
-    char buffer[BUFFER_BYTES];
-    struct out out;
-    out_to_file(&out, path, append, buffer, sizeof buffer);
-    stats_json(&out, append && policy.stats == STATS_SERIES ? DECISIONS_AGAIN : DECISIONS_KEPT);
-    return out_end(&out);
-}
-
-int stats_write_to(int file)
-{
-    char buffer[BUFFER_BYTES];
-    struct out out;
-    out_to_open_file(&out, file, buffer, sizeof buffer);
-    stats_json(&out, DECISIONS_KEPT);
-    return out_end(&out);
 }

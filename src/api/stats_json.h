@@ -15,10 +15,4 @@ enum { DECISIONS_AGAIN = 32 };
 /* With the latest `decisions` of the learner's. Inside the door, or with no heap. */
 void stats_json(struct out *out, size_t decisions);
 
-/* The same into a file; see out_to_file. With all decisions that are kept, but not in a series. 0, or an error's number. */
-int stats_write(const char *path, bool append);
-
-/* The same into an open file. */
-int stats_write_to(int file);
-
 #endif

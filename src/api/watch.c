@@ -7,6 +7,7 @@
 
 #include "api/live.h"
 #include "api/metrics.h"
+#include "api/stats_file.h"
 #include "api/stats_json.h"
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -103,11 +104,11 @@ static void look_at_page(void)
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Is it time again? Of threads that come at once one is told so. */
+/* Is it time again? Of threads that come at once one is told so; who has read the clock before that one comes too early. */
 static bool is_due(uint64_t *last_ms, uint64_t now_ms, uint64_t period_ms)
 {
     uint64_t last = load_relaxed(last_ms);
-    return now_ms - last >= period_ms
+    return clock_has_passed(now_ms, last, period_ms)
            && __atomic_compare_exchange_n(last_ms, &last, now_ms, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 

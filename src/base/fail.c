@@ -25,10 +25,11 @@ static size_t make_line(char line[LINE_MOST], const char *kind, const char *form
     return length;
 }
 
+/* Not libc's write, in which a thread may be cancelled: malloc and free are no such places. */
 static void write_all(int file, const char *line, size_t length)
 {
     for (size_t done = 0; done < length;) {
-        ssize_t n = write(file, line + done, length - done);
+        long n = syscall(SYS_write, file, line + done, length - done);
         if (n < 0 && errno != EINTR)
             return;
         done += n > 0 ? (size_t)n : 0;
@@ -60,7 +61,8 @@ static int open_report(void)
 {
     if (report_path[0] == '\0')
         return -1;
-    return (int)syscall(SYS_openat, AT_FDCWD, report_path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC, 0600);
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
+    return (int)syscall(SYS_openat, AT_FDCWD, report_path, flags, 0600);
 }
 
 void fail(const char *format, ...)
@@ -86,6 +88,7 @@ void warn(const char *format, ...)
 
 void note(const char *format, ...)
 {
+    int saved = errno;
     char line[LINE_MOST];
     int file = open_report();
     va_list args;
@@ -94,4 +97,5 @@ void note(const char *format, ...)
     va_end(args);
     if (file >= 0)
         (void)syscall(SYS_close, file);
+    errno = saved;
 }

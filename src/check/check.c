@@ -36,7 +36,7 @@ static bool wants(enum check what)
 static int thread_number(void)
 {
     const struct heap *heap = view_load()->heap;
-    return heap != NULL ? heap->thread : os_thread_id();
+    return heap != NULL ? heap->thread.number : os_thread_id();
 }
 
 static struct checked_event event_now(const struct os_frame *from)

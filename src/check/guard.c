@@ -59,7 +59,7 @@ static bool have_pool(void)
     if (!__atomic_compare_exchange_n(&pool_state, &state, (uint32_t)POOL_BEGUN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     bool made = make_pool();
-    if (made && os_set_handler_needs_no_lock())
+    if (made)
         guard_report_start();
     store_release(&pool_state, made ? (uint32_t)POOL_READY : (uint32_t)POOL_REFUSED);
     return made;
@@ -218,8 +218,7 @@ static bool size_of_guarded(const void *p, size_t *size)
 void guard_start(void)
 {
     policy.heartbeat_bytes = min_size(policy.heartbeat_bytes, policy.guard_bytes);
-    if (!os_set_handler_needs_no_lock())
-        guard_report_start();
+    os_find_sigaction();
     heap_events.sample = sample;
     heap_events.free_other = free_guarded;
     heap_events.size_of_other = size_of_guarded;

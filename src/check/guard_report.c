@@ -21,8 +21,6 @@ static const char *const fault_kinds[] = {
     [GUARD_WRITTEN_BEYOND] = "heap-buffer-overflow, found by free,",
 };
 
-static struct sigaction before;
-
 /* The program may go on after a fault: its handler knows how. One report is enough. */
 static uint32_t reported;
 
@@ -64,8 +62,9 @@ static const char *kind_of(uintptr_t address, struct guard_place place)
     return address < (uintptr_t)place.slot->block ? "heap-buffer-underflow" : "heap-buffer-overflow";
 }
 
-static void handle(int number, siginfo_t *info, void *context)
+static void report(int number, siginfo_t *info, void *context)
 {
+    (void)number;
     int saved = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
     struct guard_place place;
@@ -76,10 +75,21 @@ static void handle(int number, siginfo_t *info, void *context)
         write_report(kind_of(address, place), place_access(context), address, place.slot, &frame);
     }
     errno = saved;
+}
+
+/* Where nobody wraps the program's handlers. */
+static struct sigaction before;
+
+static void report_and_hand_on(int number, siginfo_t *info, void *context)
+{
+    report(number, info, context);
     os_hand_on(number, info, context, &before);
 }
 
 void guard_report_start(void)
 {
-    os_set_handler(SIGSEGV, handle, &before);
+    if (os_call_first != NULL)
+        os_call_first(SIGSEGV, report);
+    else
+        os_set_handler(SIGSEGV, report_and_hand_on, &before);
 }

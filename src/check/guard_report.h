@@ -18,7 +18,8 @@ enum guard_fault {
 /* Writes it to stderr and aborts. */
 _Noreturn COLD void guard_report_pointer(enum guard_fault fault, uintptr_t address, struct guard_place place);
 
-/* From now on SIGSEGV at an address among the slots is reported, and then goes to the handler there was before. */
+/* From now on SIGSEGV at an address among the slots is reported, and then goes to the program's handler. Anywhere, once
+ * os_find_sigaction has been called. */
 void guard_report_start(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "check/stack_text.h"
 #include "large/large.h"
 #include "observe/depot.h"
+#include "observe/stack.h"
 #include "os/frame.h"
 #include "os/os.h"
 #include "os/roots.h"
@@ -17,8 +18,8 @@
 /* Leaks from more places than these are summed up. */
 enum { PLACES_MOST = 4096, PLACES_WRITTEN_MOST = 32 };
 
-/* Larger blocks may have pages that the program has closed: they are copied by the kernel. */
-#define READ_MOST (4 * KIB)
+/* The least page: blocks from there on may have some that the program has closed, and are copied by the kernel. */
+#define LEAST_PAGE (4 * KIB)
 
 struct place {
     uint32_t stack;
@@ -74,7 +75,7 @@ static void look_into_found(void)
         const struct checked *block = search.gray;
         const char *start = checked_start(block);
         search.gray = block->next;
-        if (block->size <= READ_MOST)
+        if (block->size < LEAST_PAGE)
             look_at_words(start, block->size);
         else
             look_at_copy((uintptr_t)start, (uintptr_t)start + block->size);
@@ -219,6 +220,14 @@ static void write_all(void)
     note("SUMMARY: hakmem: %zu byte(s) leaked in %zu allocation(s)", bytes, blocks);
 }
 
+/* Where the kernel refuses that, everything would seem lost. */
+static bool can_copy(void)
+{
+    uintptr_t word = 1;
+    uintptr_t copy = 0;
+    return os_read((uintptr_t)&word, &copy, sizeof copy) == sizeof copy;
+}
+
 void leaks_report(void)
 {
     struct os_frame here = os_frame_here();
@@ -227,7 +236,8 @@ void leaks_report(void)
     search.places = search.left_out = 0;
     memset(search.place, 0, sizeof search.place);
     run_lock_all();
-    if (os_each_root(here.sp, look_at_root, NULL)) {
+    stack_forget();
+    if (can_copy() && os_each_root(here.sp, look_at_root, NULL)) {
         look_at_unchecked();
         look_into_found();
         search.reach = REACH_LEAKED;
@@ -235,7 +245,7 @@ void leaks_report(void)
         for_all(count);
         write_all();
     } else {
-        warn("leaks are not looked for: /proc/self/maps cannot be read");
+        warn("leaks are not looked for: /proc/self/maps cannot be read, or process_vm_readv is refused");
     }
     for_all(forget);
     run_unlock_all();

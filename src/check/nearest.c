@@ -25,17 +25,24 @@ static bool is_free(const struct slab *slab, size_t index)
     return (load_relaxed(&slab->bitmap[index / 64]) >> index % 64 & 1) != 0;
 }
 
+/* Of a slab with this tag: a heap's, or the profiler's, which no magazine has blocks of. */
+static bool is_live(uintptr_t tag, const struct slab *slab, size_t index)
+{
+    const struct heap *heap = (const struct heap *)(tag - tag % SIZE_CLASSES);
+    if (is_free(slab, index))
+        return false;
+    return tag == TAG_SAMPLED || !is_cached(heap, slab->class, slab->base + index * slab->stride);
+}
+
 static size_t describe_small(uintptr_t tag, const struct slab *slab, uintptr_t address, char *text, size_t capacity)
 {
     size_t offset = address - (uintptr_t)slab->base;
     size_t index = offset / slab->stride;
     const char *block = slab->base + index * slab->stride;
-    const struct heap *heap = (const struct heap *)(tag - tag % SIZE_CLASSES);
     if (index >= slab->blocks)
         return fmt_print(text, capacity, "in the unused end of a slab of blocks of %u B", slab->stride);
-    bool live = !is_free(slab, index) && !is_cached(heap, slab->class, block);
-    return fmt_print(text, capacity, "%zu bytes into a %s block of %u B at %p", offset % slab->stride, live ? "live" : "freed",
-                     slab->stride, block);
+    return fmt_print(text, capacity, "%zu bytes into a %s block of %u B at %p", offset % slab->stride,
+                     is_live(tag, slab, index) ? "live" : "freed", slab->stride, block);
 }
 
 static size_t describe_large(const struct large *block, uintptr_t address, char *text, size_t capacity)
@@ -68,7 +75,7 @@ size_t nearest_describe(uintptr_t address, char *text, size_t capacity)
     size_t unit = arena_unit_of_words(words);
     uintptr_t tag = load_acquire(&arena.tags[unit]);
     const void *span = load_relaxed(&arena.spans[unit]);
-    if (tag >= TAG_KINDS && span != NULL)
+    if (arena_is_slab(tag) && span != NULL)
         return describe_small(tag, span, address, text, capacity);
     if (tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE)
         return fmt_print(text, capacity, "in the first 16 KiB of a freed large block");

@@ -16,7 +16,7 @@ bool value_number(const char *text, const char *end, size_t most, size_t *out)
         if (*text < '0' || *text > '9')
             return false;
         size_t digit = (size_t)(*text - '0');
-        if (value > (most - digit) / 10)
+        if (digit > most || value > (most - digit) / 10)
             return false;
         value = value * 10 + digit;
     }

@@ -31,6 +31,8 @@ FRAGILE void *delay_exchange(struct heap *heap, unsigned class, void *p)
 
 void delay_empty_class(struct heap *heap, unsigned class)
 {
+    if (interrupt_holds_magazines(heap))
+        return;
     for (unsigned i = 0; i < DELAY_SLOTS; i++) {
         void **slot = &delay_of(heap)->slot[class][i];
         void *p = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);

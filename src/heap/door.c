@@ -148,14 +148,22 @@ static void *profiled(size_t size, const struct os_frame *from)
     return profiler->take(size_class_fixed(size), size - SEAL_BYTES, from);
 }
 
+/* A block from elsewhere has no seal. */
+static void *sampled(struct heap *heap, size_t size)
+{
+    if (heap_events.sample == NULL || (HARDENED && size == SEAL_BYTES))
+        return NULL;
+    return heap_events.sample(heap, size - SEAL_BYTES);
+}
+
 /* The budget is spent: the request may be a sample, of the profiler's or else of those that are guarded. */
 static COLD void *sample(struct heap *heap, size_t size, struct os_frame from)
 {
     void *block = NULL;
     if (!interrupt_holds_magazines(heap) && budget_take_sample(heap))
         block = profiled(size, &from);
-    if (block == NULL && heap_events.sample != NULL)
-        block = heap_events.sample(heap, size);
+    if (block == NULL)
+        block = sampled(heap, size);
     relief_note(heap);
     /* cppcheck-suppress returnDanglingLifetime ; a block, not the frame */
     return block;

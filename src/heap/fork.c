@@ -97,6 +97,7 @@ void fork_prepare(void)
     /* From a signal handler that interrupted the allocator: such a child may exec, no more (POSIX). */
     if (fork_holds_any_lock())
         return;
+    os_streams_lock();
     bool entered = enter_door();
     for (int i = 0; i < BEFORE; i++)
         lock_take(before_heaps[i]);
@@ -143,6 +144,7 @@ void fork_parent(void)
         drop_heap(heap);
     drop_before_heaps();
     leave_door(entered);
+    os_streams_unlock();
 }
 
 /* The heap of a thread that the child does not have. */
@@ -167,7 +169,7 @@ void fork_child(void)
     if (!lock_passes())
         return;
     bool entered = enter_door();
-    span_after_fork();
+    span_after_fork(!entered);
     purger_after_fork();
     lock_pass_end();
     drop_after_heaps();
@@ -175,11 +177,12 @@ void fork_child(void)
         if (is_other_threads(heap))
             bury(heap);
         else if (heap->tls != NULL)
-            heap->thread = os_thread_id();
+            heap->thread = os_thread();
         drop_heap(heap);
     }
     drop_before_heaps();
     leave_door(entered);
+    os_streams_after_fork();
     if (heap_events.forked != NULL)
         heap_events.forked();
 }

@@ -26,6 +26,7 @@
 #include "base/lock.h"
 #include "config/size_class.h"
 #include "heap/counts.h"
+#include "os/os.h"
 #include "slab/slab.h"
 
 /* A magazine as the hot path sees it. slots[0] is always NULL, so that an empty magazine is seen by the
@@ -113,7 +114,7 @@ struct heap {
     size_t sample_rate;          /* policy.profile_bytes when that was drawn */
     uint64_t random;             /* for it; 0: not begun */
     struct view **tls;           /* the owner's TLS word; NULL if no thread owns the heap */
-    int thread;                  /* the owner's number, if tls is not NULL */
+    struct os_thread thread;     /* the owner, if tls is not NULL */
     uint32_t trim_next;          /* class that the next heartbeat looks at */
     uint32_t letters_kept;
     struct letter *letters;      /* empty ones, for reuse */

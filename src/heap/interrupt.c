@@ -42,17 +42,17 @@ FRAGILE struct interruption interrupt_begin(uintptr_t frame, struct handler_stac
     return interruption;
 }
 
-/* Opens the heap, unless somebody has frozen it: then the owner's next operation does. The exchange is a full barrier,
- * and frozen is looked at after it: a thief that has shown the twin before has set frozen before, and is seen here; one
- * that does so later has the last word. A handler that interrupted the door in the handler before it finds in_door set
+/* Opens the heap, unless somebody has frozen it: then the owner's next operation does. Frozen is looked at after the exchange,
+ * both in the one order that all threads see: a thief that has shown the twin before has set frozen before, and is seen here;
+ * one that does so later has the last word. A handler that interrupted the door in the handler before it finds in_door set
  * already. */
 static FRAGILE void show_own_view(struct heap *heap)
 {
     uint32_t in_door = heap->in_door;
     store_relaxed(&heap->in_door, 1u);
     compiler_fence();
-    (void)exchange_acquire(&thread_view, freeze_view(heap));
-    if (load_relaxed(&heap->frozen) != FREEZE_NONE)
+    (void)__atomic_exchange_n(&thread_view, freeze_view(heap), __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&heap->frozen, __ATOMIC_SEQ_CST) != FREEZE_NONE)
         store_relaxed(&thread_view, &heap->twin);
     compiler_fence();
     store_release(&heap->in_door, in_door);

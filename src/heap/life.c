@@ -108,7 +108,7 @@ struct heap *life_birth(struct view **tls)
     lock_take(&heap->lock);
     store_relaxed(&heap->tls, tls);
     if (tls != NULL) {
-        heap->thread = os_thread_id();
+        heap->thread = os_thread();
         store_release(tls, &heap->view);
     }
     lock_drop(&heap->lock);

@@ -6,6 +6,7 @@
 #include "heap/fork.h"
 #include "heap/life.h"
 #include "heap/mail.h"
+#include "heap/report.h"
 #include "heap/shelf.h"
 #include "heap/stock.h"
 
@@ -67,6 +68,8 @@ bool orphan_free(void *p)
     /* Read now: the orphan heap may have been idle before, and have lost the slab to another. */
     uintptr_t tag = arena_tag(p);
     bool sent = true;
+    if (tag < TAG_KINDS)
+        report_pointer(FAULT_DOUBLE_FREE, p);
     if (mail_owner(tag) == heap) {
         shelf_put(heap, p);
     } else {

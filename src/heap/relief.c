@@ -19,7 +19,7 @@ size_t relief_give_back(struct heap *own)
     if (keeper_now() != NULL)
         keeper_now()->give_back();
     life_clean_all();
-    large_evict_before(UINT64_MAX);
+    large_evict_all();
     return span_purge_all();
 }
 

@@ -64,13 +64,6 @@ static void go_live(struct large *block)
     count_live(1, block->bytes);
 }
 
-static void allow_huge_pages(char *at, size_t units, size_t least)
-{
-    size_t bytes = units << UNIT_SHIFT;
-    if (policy.huge == HUGE_ON || (policy.huge == HUGE_AUTO && bytes >= least))
-        os_allow_huge_pages(at, bytes);
-}
-
 static void set_untouched(struct large *block, size_t bytes)
 {
     if (bytes != block->untouched)
@@ -93,14 +86,55 @@ static void note_use(struct large *block)
         set_untouched(block, min_size(block->untouched, behind_user(block)));
 }
 
-/* Gives a run back; `zero` if it reads as zero. A moved one first gets ordinary pages, so that its mapping merges with its
- * neighbours. */
+/* Gives back units where nothing may be mapped any more. If something is, it is somebody else's by now, or
+ * still ours: the two look the same, and the units are not used again. */
+static void return_hole(char *at, size_t units, size_t bytes)
+{
+    if (os_refill_hole(at, bytes))
+        span_give(at, units, false);
+    else
+        span_abandon(units);
+}
+
+static uint32_t mark_of(const char *at)
+{
+    return MOVE_MARK ^ (uint32_t)((uintptr_t)at >> UNIT_SHIFT);
+}
+
+/* Of a run that the kernel is asked to replace. */
+static void mark(char *at)
+{
+    *(uint32_t *)(void *)at = mark_of(at);
+}
+
+/* Gives back a marked run that the kernel has refused to replace: a hole, or as it was, which the mark tells (at
+ * the limit of mappings it refuses before it unmaps, and each such run would be lost). */
+static void return_refused(char *at, size_t units)
+{
+    if (os_holds(at, mark_of(at)))
+        span_give(at, units, true);
+    else
+        return_hole(at, units, units << UNIT_SHIFT);
+}
+
+/* Gives a moved run ordinary pages, so that its mapping merges with its neighbours. False: it was given back as it is. */
+static bool renew(char *at, size_t units)
+{
+    mark(at);
+    if (!os_renew(at, units << UNIT_SHIFT)) {
+        return_refused(at, units);
+        return false;
+    }
+    if (policy.huge == HUGE_ON)
+        os_allow_huge_pages(at, units << UNIT_SHIFT);
+    return true;
+}
+
+/* Gives a run back; `zero` if it reads as zero. */
 static void give_units(char *at, size_t units, bool moved, bool zero)
 {
-    bool renewed = moved && os_renew(at, units << UNIT_SHIFT);
-    if (renewed)
-        allow_huge_pages(at, units, SIZE_MAX);
-    span_give(at, units, !renewed && !zero);
+    if (!moved || renew(at, units))
+        span_give(at, units, !moved && !zero);
 }
 
 static void give_fenced(struct large *block)
@@ -129,6 +163,11 @@ void large_evict_before(uint64_t before_ms)
 {
     for (struct large *old; (old = bigcache_evict(before_ms)) != NULL;)
         release(old);
+}
+
+void large_evict_all(void)
+{
+    large_evict_before(clock_now_ms() + 1);
 }
 
 void large_evict_old(uint64_t now_ms)
@@ -168,7 +207,7 @@ static void *take_span(size_t units, size_t align, bool *zero)
 {
     void *at = span_take(units, align, zero);
     if (at == NULL && bigcache_bytes() > 0) {
-        large_evict_before(UINT64_MAX);
+        large_evict_all();
         at = span_take(units, align, zero);
     }
     if (at != NULL)
@@ -180,7 +219,7 @@ static struct large *make(size_t units, size_t align, bool *zero)
 {
     struct large *block = meta_alloc(sizeof *block);
     if (block == NULL && bigcache_bytes() > 0) {
-        large_evict_before(UINT64_MAX); /* their records serve */
+        large_evict_all(); /* their records serve */
         block = meta_alloc(sizeof *block);
     }
     if (block == NULL)
@@ -270,13 +309,13 @@ static COLD void let_go(struct large *block)
 
 enum large_verdict large_free(void *p, struct large_freed *freed)
 {
-    struct large *block = arena_span(p);
+    uintptr_t expected = TAG_LARGE;
     if (((uintptr_t)p & (UNIT_SIZE - 1)) != 0)
         return LARGE_NOT_A_BLOCK;
-    uintptr_t expected = TAG_LARGE;
     if (!__atomic_compare_exchange_n(&arena.tags[arena_unit(p)], &expected, (uintptr_t)TAG_LARGE_KEPT, false,
                                      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return LARGE_DOUBLE_FREE;
+    struct large *block = arena_span(p); /* not before: of two frees at once, the other's block may be a third's by then */
     ASSERT(block->base == p);
     *freed = (struct large_freed){block->bytes, block->sample};
     block->sample = NULL;
@@ -303,26 +342,6 @@ static void set_bytes(struct large *block, size_t size)
     count_live(0, block->bytes - before);
 }
 
-/* Gives back units where nothing may be mapped any more. If something is, it is somebody else's by now, or
- * still ours: the two look the same, and the units are not used again. */
-static void return_hole(char *at, size_t units, size_t bytes)
-{
-    if (os_refill_hole(at, bytes))
-        span_give(at, units, false);
-    else
-        span_abandon(units);
-}
-
-/* Gives back the run that os_move was refused for: a hole, or as it was, which the mark at its start tells (at
- * the limit of mappings the kernel refuses before it unmaps, and each such run would be lost). */
-static void return_destination(char *to, size_t units, uint32_t mark)
-{
-    if (os_holds(to, mark))
-        span_give(to, units, true);
-    else
-        return_hole(to, units, units << UNIT_SHIFT);
-}
-
 static bool move(struct large *block, size_t units)
 {
     size_t old_bytes = block->units << UNIT_SHIFT;
@@ -330,10 +349,9 @@ static bool move(struct large *block, size_t units)
     char *to = take_span(units, 1, &zero);
     if (to == NULL)
         return false;
-    uint32_t mark = MOVE_MARK ^ (uint32_t)((uintptr_t)to >> UNIT_SHIFT);
-    *(uint32_t *)(void *)to = mark;
+    mark(to);
     if (!os_move(block->base, old_bytes, to, units << UNIT_SHIFT)) {
-        return_destination(to, units, mark);
+        return_refused(to, units);
         return false;
     }
     arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
@@ -342,7 +360,8 @@ static bool move(struct large *block, size_t units)
         add_relaxed(&moved_blocks, (size_t)1);
     block->moved = true;
     set_untouched(block, 0);
-    allow_huge_pages(to, units, HUGE_LEAST);
+    if (policy.huge == HUGE_ON || (policy.huge == HUGE_AUTO && units << UNIT_SHIFT >= HUGE_LEAST))
+        os_allow_huge_pages(to, units << UNIT_SHIFT);
     block->base = to;
     block->units = units;
     arena_assign(to, 1, TAG_LARGE, block);

@@ -74,6 +74,9 @@ void *large_resize(struct large *block, size_t size);
  * that exceed its budget. */
 void large_evict_before(uint64_t before_ms);
 
+/* All that are kept now; not what others free meanwhile. */
+void large_evict_all(void);
+
 /* Gives back those that were kept for as long as policy says for their sizes, and what exceeds the budget. `now_ms` is a time of
  * clock_now_ms. */
 void large_evict_old(uint64_t now_ms);

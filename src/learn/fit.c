@@ -1,10 +1,9 @@
 #include "learn/fit.h"
 
-#include <unistd.h>
-
 #include "arena/meta.h"
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/claim.h"
 #include "config/policy.h"
 #include "config/size_class.h"
 #include "heap/classes.h"
@@ -16,10 +15,13 @@
 
 enum {
     VAIN_MOST = 16,      /* epochs in a row in which a class has not been worth it: then it is closed */
-    EARLY_BEATS = 16,    /* at which it is looked at once; */
-    EPOCH_MS = 200,      /* later, so often */
+    EARLY_BEATS = 16,    /* at each of which it is looked at; */
+    EPOCH_MS = 200,      /* later, after so long, */
+    EPOCH_BEATS = 8,     /* and so many */
     HEARD_BEATS = 32,    /* up to which each refill is counted; */
-    HEARD_PART = 8,      /* later, those between one of so many heartbeats and the next: counting costs a tenth of a refill */
+    HEARD_PART = 8,      /* later, those between one of so many heartbeats and the next: counting costs a tenth of a refill; */
+    KNOWN_BEATS = 512,   /* and of so many times as many, */
+    KNOWN_PART = 32,     /* after which little of what is heard is news */
     MADE = SIZE_CLASSES - SIZE_CLASSES_FIXED,
 };
 
@@ -50,21 +52,13 @@ static uint32_t owner; /* of what is known, while an epoch ends: its process */
 
 static bool begin(void)
 {
-    uint32_t self = (uint32_t)getpid();
-    uint32_t holder = 0;
-    if (!__atomic_compare_exchange_n(&owner, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
-        && (holder == self || !__atomic_compare_exchange_n(&owner, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+    if (!claim_take(&owner))
         return false;
     if (fit == NULL)
         store_release(&fit, (struct fit *)meta_alloc(sizeof *fit));
     if (fit == NULL)
-        store_release(&owner, 0u);
+        claim_drop(&owner);
     return fit != NULL;
-}
-
-static void end(void)
-{
-    store_release(&owner, 0u);
 }
 
 /* Not in the hardened library, where a class that comes late would not use the holes of the fixed one (classes.h). */
@@ -271,7 +265,7 @@ void fit_epoch(uint64_t now_ms)
     look_at_heaps();
     look_at_ranges(now_ms);
     fit->epochs++;
-    end();
+    claim_drop(&owner);
 }
 
 static void listen(bool hears)
@@ -285,12 +279,14 @@ static void listen(bool hears)
 void fit_at_heartbeat(uint64_t now_ms)
 {
     static uint32_t beats;
+    static uint32_t last_beat;
     static uint64_t last_ms;
-    uint64_t last = load_relaxed(&last_ms);
     uint32_t beat = add_relaxed(&beats, 1u);
-    listen(beat < HEARD_BEATS || beat % HEARD_PART == 0);
-    if (beat >= EARLY_BEATS && now_ms - last < EPOCH_MS)
+    listen(beat < HEARD_BEATS || beat % (beat < KNOWN_BEATS ? HEARD_PART : KNOWN_PART) == 0);
+    bool is_due = now_ms - load_relaxed(&last_ms) >= EPOCH_MS && beat - load_relaxed(&last_beat) >= EPOCH_BEATS;
+    if (beat >= EARLY_BEATS && !is_due)
         return;
+    store_relaxed(&last_beat, beat);
     store_relaxed(&last_ms, now_ms);
     fit_epoch(now_ms);
 }
@@ -302,7 +298,7 @@ bool fit_preset(size_t size, uint64_t evidence)
     unsigned id = open_class(size);
     if (id < SIZE_CLASSES)
         store_relaxed(&fit->evidence[id], evidence);
-    end();
+    claim_drop(&owner);
     return id < SIZE_CLASSES;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/heap.h"
@@ -39,6 +40,7 @@ static struct {
 } self;
 
 static uint64_t start_ms; /* of the process. Not above: each process writes it, most leave the rest alone */
+static uint64_t forked_ms; /* since then: the fork that made it */
 static uint32_t busy;
 
 /* Of several threads one enters; nobody waits. */
@@ -95,7 +97,7 @@ static void show_now(void)
         .runs = self.runs ? (self.learn == LEARN_OBSERVE ? 2 : 1) : 0,
         .state = learner->state,
         .epochs = learner->epochs,
-        .learn_ms = learner->now_ms,
+        .learn_ms = learner->now_ms - min_size(learner->now_ms, forked_ms),
         .mode_cost = (uint64_t)(cost * ledger_mode_by_champion(&learner->ledger)),
         .cost = (uint64_t)cost,
         .saved_ppm = learner_saved_ppm(learner),
@@ -220,6 +222,7 @@ void learn_forked(void)
     if (load_relaxed(&busy) == 0 && self.runs)
         stop_trial();
     store_relaxed(&self.runs, false);
+    forked_ms = clock_now_ms() - start_ms;
     store_relaxed(&learn_shown.sequence, 0u); /* who wrote it may be gone */
     show(&(struct learn_summary){0});   /* nothing of it is this process's own */
     leave();

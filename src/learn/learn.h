@@ -28,7 +28,7 @@ struct learn_summary {
     uint64_t runs;           /* 0: nothing is learned; what follows is of when something was. 1: it learns. 2: it observes */
     uint64_t state;          /* enum learner_state (learner.h) */
     uint64_t epochs;
-    uint64_t learn_ms;       /* of the process */
+    uint64_t learn_ms;       /* of the process; in a fork's child since then */
     uint64_t mode_cost;      /* ns for each MiB requested, with the mode's values: an estimate where they are not in force */
     uint64_t cost;           /* the same of what is best */
     int64_t saved_ppm;       /* since it began, all that was tried included */

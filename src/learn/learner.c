@@ -352,7 +352,8 @@ static unsigned next_in_force(const struct learner *learner)
 
 void learner_step(struct learner *learner, const struct epoch *epoch)
 {
-    learner->epochs++;
+    if (learner->epochs++ == 0)
+        learner->same_since_ms = epoch->end_ms - epoch->ms; /* of the program before, nothing is known */
     learner->now_ms = epoch->end_ms;
     ledger_add(&learner->ledger, epoch, force(learner));
     if (learner->observes) {

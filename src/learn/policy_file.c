@@ -4,9 +4,9 @@
 
 #include "base/fail.h"
 #include "os/lines.h"
-#include "os/os.h"
 #include "os/output.h"
 #include "os/program.h"
+#include "os/scratch.h"
 
 /* Of the file; and of a program's part: some hundred knobs and classes, and a line for each site. */
 enum { FILE_MOST = 1024 * 1024, PART_MOST = 128 * 1024 };
@@ -21,31 +21,28 @@ struct work {
     char text[FILE_MOST];
 };
 
-static size_t work_bytes(void)
-{
-    return align_up(sizeof(struct work), os_page_size());
-}
-
 static struct work *work_begin(const char *path)
 {
-    struct work *work = os_reserve(NULL, work_bytes());
-    if (work == NULL || !os_commit(work, work_bytes())) {
+    struct work *work = scratch_take(sizeof *work);
+    if (work == NULL) {
         warn("%s: no memory for the learned policy", path);
-        if (work != NULL)
-            os_release(work, work_bytes());
         return NULL;
     }
+    return work;
+}
+
+static void work_read(struct work *work, const char *path)
+{
     os_program(&work->program);
     work->key = (struct policy_key){work->program.path, work->program.build_id, work->program.bytes};
     work->length = file_load(path, work->text, sizeof work->text);
     if (work->length >= 0)
         policy_text_read(work->text, (size_t)work->length, &work->key, &work->found);
-    return work;
 }
 
 static void work_end(struct work *work)
 {
-    os_release(work, work_bytes());
+    scratch_drop(work, sizeof *work);
 }
 
 /* Is there a text, and is it sound? Says so if not; `so` is what follows from that. */
@@ -86,6 +83,7 @@ bool policy_file_load(const char *path, bool must_be, struct policy_evidence *ev
     struct work *work = work_begin(path);
     if (work == NULL)
         return false;
+    work_read(work, path);
     bool loaded = load(work, path, must_be);
     if (loaded)
         *evidence = work->found.evidence;
@@ -120,8 +118,11 @@ static bool has_room(const struct work *work)
 
 static void save_or_say(struct work *work, const char *path, const struct policy_evidence *evidence)
 {
-    int error = has_room(work) ? save(work, path, evidence) : EFBIG;
-    if (error == EFBIG)
+    bool is_known = work->key.path[0] == '/';
+    int error = !is_known ? ENOENT : has_room(work) ? save(work, path, evidence) : EFBIG;
+    if (!is_known)
+        warn("%s: the system does not say which program this is; nothing is saved", path);
+    else if (error == EFBIG)
         warn("%s: is full of what other programs have learned; nothing is saved", path);
     else if (error != 0)
         warn("%s: the learned policy cannot be written, error %d", path, error);
@@ -132,8 +133,11 @@ void policy_file_save(const char *path, const struct policy_evidence *evidence)
     struct work *work = work_begin(path);
     if (work == NULL)
         return;
+    int lock = output_lock(&work->output, path);
+    work_read(work, path);
     bool has_more = work->length >= 0 && work->found.is == POLICY_THERE && work->found.evidence.epochs > evidence->epochs;
     if (!has_more && is_usable(work, path, "nothing is saved"))
         save_or_say(work, path, evidence);
+    output_unlock(lock);
     work_end(work);
 }

@@ -14,7 +14,8 @@ bool policy_file_load(const char *path, bool must_be, struct policy_evidence *ev
 
 /* Writes what is in force, in place of what the file said of this program; what it says of others stays. The file changes at
  * once, or not at all; a damaged one is left alone, with a line of warning. Nothing is written if the file has more evidence by
- * now: of another process of the program. Takes memory from the system for the time being, none from the heap. */
+ * now: of another process of the program. Processes that do so at once do it one after the other. Takes memory from the system
+ * for the time being, none from the heap. */
 void policy_file_save(const char *path, const struct policy_evidence *evidence);
 
 #endif

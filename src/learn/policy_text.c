@@ -3,10 +3,14 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/fmt.h"
 #include "config/values.h"
 
 #define FIRST_LINE "hakmem-policy 1"
+
+/* The most that is read, and so written. */
+static const struct policy_evidence evidence_most = {.epochs = UINT32_MAX, .seconds = UINT32_MAX, .saved = 1000000};
 
 /* A part being read, or none. */
 struct part {
@@ -161,11 +165,11 @@ static bool read_in_part(struct reader *reader, struct policy_word word, struct 
     if (!reader->part.has_key)
         return policy_line_is_wrong(line, "behind program comes build-id or size");
     if (word_is(word, "epochs"))
-        return policy_next_number(line, "epochs", UINT32_MAX, &evidence->epochs);
+        return policy_next_number(line, "epochs", evidence_most.epochs, &evidence->epochs);
     if (word_is(word, "seconds"))
-        return policy_next_number(line, "seconds", UINT32_MAX, &evidence->seconds);
+        return policy_next_number(line, "seconds", evidence_most.seconds, &evidence->seconds);
     if (word_is(word, "saved"))
-        return policy_next_number(line, "saved", 1000000, &evidence->saved);
+        return policy_next_number(line, "saved", evidence_most.saved, &evidence->saved);
     if (word_is(word, "end"))
         return read_end(reader, line, end);
     return read_section(reader, word, line);
@@ -271,8 +275,9 @@ void policy_text_write(struct out *out, const struct policy_key *key, const stru
         out_print(out, "\nbuild-id %s\n", key->build_id);
     else
         out_print(out, "\nsize %lu\n", key->bytes);
-    out_print(out, "epochs %lu\nseconds %lu\nsaved %lu # millionths of the cost\n", evidence->epochs, evidence->seconds,
-              evidence->saved);
+    out_print(out, "epochs %lu\nseconds %lu\nsaved %lu # millionths of the cost\n",
+              min_size(evidence->epochs, evidence_most.epochs), min_size(evidence->seconds, evidence_most.seconds),
+              min_size(evidence->saved, evidence_most.saved));
     for (const struct policy_section *section = policy_sections; section->word != NULL; section++)
         section->write(out);
     out_print(out, "end\n");

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
-#include "base/bits.h"
+#include "base/claim.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/fmt.h"
@@ -16,8 +16,8 @@
 #include "observe/depot.h"
 #include "observe/profile_memory.h"
 #include "observe/profile_sites.h"
-#include "os/os.h"
 #include "os/output.h"
+#include "os/scratch.h"
 
 /* A profile at one moment, in memory of its own: to write it takes time, for which nobody should wait. */
 struct snapshot {
@@ -33,16 +33,7 @@ struct dump {
 
 static size_t snapshot_bytes(uint32_t sites)
 {
-    return align_up(sizeof(struct snapshot) + sites * sizeof(struct site), os_page_size());
-}
-
-static struct snapshot *reserve(size_t bytes)
-{
-    void *at = os_reserve(NULL, bytes);
-    if (at == NULL || os_commit(at, bytes))
-        return at;
-    os_release(at, bytes);
-    return NULL;
+    return sizeof(struct snapshot) + sites * sizeof(struct site);
 }
 
 /* False: there are more sites than that by now. */
@@ -72,10 +63,10 @@ static struct snapshot *take_snapshot(size_t *bytes)
         uint32_t sites = count_sites();
         sites += sites / 8;
         *bytes = snapshot_bytes(sites);
-        struct snapshot *snapshot = reserve(*bytes);
+        struct snapshot *snapshot = scratch_take(*bytes);
         if (snapshot == NULL || copy(snapshot, sites))
             return snapshot;
-        os_release(snapshot, *bytes);
+        scratch_drop(snapshot, *bytes);
     }
 }
 
@@ -127,28 +118,20 @@ static void dump(void *argument)
         return;
     }
     wanted->error = snapshot->totals.profile == 0 ? ENODATA : write_snapshot(snapshot, wanted->path);
-    os_release(snapshot, bytes);
+    scratch_drop(snapshot, bytes);
 }
 
-/* The process that writes one: a child of a fork has not the thread that did. */
-static int writer;
-
-static bool begin(void)
-{
-    int own = (int)getpid();
-    int seen = load_relaxed(&writer);
-    return seen != own && __atomic_compare_exchange_n(&writer, &seen, own, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
+static uint32_t writer; /* the process that writes one */
 
 int profile_dump(const char *path)
 {
     struct dump wanted = {.path = path};
     if (fork_holds_any_lock())
         return EDEADLK;
-    if (!begin())
+    if (!claim_take(&writer))
         return EBUSY;
     door_visit(dump, &wanted);
-    store_release(&writer, 0);
+    claim_drop(&writer);
     return wanted.error;
 }
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/atomic.h"
 #include "base/shard.h"
@@ -22,6 +23,16 @@ size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most)
     size_t count = unwind_again(from, &memo->calls, calls, most);
     store_release(&memo->busy, 0u);
     return count;
+}
+
+void stack_forget(void)
+{
+    for (struct memo *memo = memos; memo < memos + MEMOS; memo++) {
+        if (exchange_acquire(&memo->busy, 1u) != 0)
+            continue;
+        memset(&memo->calls, 0, sizeof memo->calls);
+        store_release(&memo->busy, 0u);
+    }
 }
 
 /* The linker's names for the ends of the sections FRAGILE, malloc and its kin, and ENTRANCE. */

@@ -12,6 +12,10 @@ enum { STACK_CALLS_MOST = UNWIND_MEMO };
 /* unwind of a sound stack, quick if the thread's stack is much as it was the last time. */
 size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most);
 
+/* Forgets the stacks of before, but for those that are being taken: what was noted as a frame pointer may have been the address of
+ * a block, and must not seem to lead to it. */
+void stack_forget(void);
+
 /* How many calls at the top are not the program's, of a stack from a function of the library's that the program has called:
  * all of this library; where that is part of the program, those that are known to be ours. */
 size_t stack_own_calls(const uintptr_t *calls, size_t count);

@@ -5,16 +5,29 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "base/compiler.h"
+
 typedef void os_handler(int number, siginfo_t *info, void *context);
 
-/* Installs one, on the program's alternate stack if it has one; *before is what there was. */
-void os_set_handler(int number, os_handler *handler, struct sigaction *before);
+/* Is its handler a function, and not what the kernel does by itself? */
+ALWAYS_INLINE bool os_has_handler(const struct sigaction *action)
+{
+    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+}
 
-/* May that be done anywhere? Where libc has sigaction under one name only, the library's own (override/signals.c) stands in
- * front of it, and looks for it under the loader's lock the first time. */
-bool os_set_handler_needs_no_lock(void);
+/* Installs one, as the program would. *before is what there was; if that is a handler, the new one has its mask and its flags,
+ * and may hand on to it; else it runs on the program's alternate stack, if there is one. */
+void os_set_handler(int number, os_handler *handler, struct sigaction *before);
 
 /* Hands a signal on to who was there before. Back from this, a fault that nobody has handled comes again, for the kernel. */
 void os_hand_on(int number, siginfo_t *info, void *context, const struct sigaction *before);
+
+/* `handler` is called before the program's own, the present one and later ones, and the program sees nothing of it; but no more
+ * where the program asks for the default action later. In override/signals.c; null where that is not in the link. */
+HIDDEN void os_call_first(int number, os_handler *handler) __attribute__((weak));
+
+/* Looks for libc's sigaction, under the loader's lock if override/signals.c stands in front of it. All of the above can then be
+ * done anywhere. */
+void os_find_sigaction(void);
 
 #endif

@@ -89,7 +89,11 @@ enum os_collapse os_collapse(void *at)
 {
     os_allow_huge_pages(at, os_huge_page_size());
     long result = counted(OS_MADVISE, SYS_madvise, (long)at, (long)os_huge_page_size(), MADV_COLLAPSE, 0, 0);
-    return !is_error(result) ? OS_COLLAPSED : result == -EINVAL ? OS_NEVER : OS_NOT_NOW;
+    if (!is_error(result))
+        return OS_COLLAPSED;
+    /* Invalid is an advice that the kernel does not know, and a range that is several mappings. Of no range at all, only the one. */
+    bool is_known = !is_error(counted(OS_MADVISE, SYS_madvise, (long)at, 0, MADV_COLLAPSE, 0, 0));
+    return is_known ? OS_NOT_NOW : OS_NEVER;
 }
 
 void *os_reserve(void *hint, size_t bytes)
@@ -120,12 +124,17 @@ bool os_forbid(void *at, size_t bytes)
     return !is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0));
 }
 
+/* Locked memory keeps its pages: then at least its content goes. */
 bool os_close(void *at, size_t bytes)
 {
     if (!os_forbid(at, bytes))
         return false;
-    (void)counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0);
-    return true;
+    if (os_purge(at, bytes))
+        return true;
+    if (!os_commit(at, bytes))
+        return false;
+    os_clear(at, bytes);
+    return os_forbid(at, bytes);
 }
 
 bool os_renew(void *at, size_t bytes)
@@ -261,9 +270,15 @@ int os_thread_id(void)
     return (int)kernel(SYS_gettid, 0, 0, 0, 0, 0);
 }
 
-bool os_thread_is_gone(int thread)
+struct os_thread os_thread(void)
 {
-    return kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0, 0), thread, 0, 0, 0) == -ESRCH;
+    return (struct os_thread){os_thread_id(), (int)kernel(SYS_getpid, 0, 0, 0, 0, 0)};
+}
+
+bool os_thread_is_gone(struct os_thread thread)
+{
+    return thread.process == kernel(SYS_getpid, 0, 0, 0, 0, 0)
+           && kernel(SYS_tgkill, thread.process, thread.number, 0, 0, 0) == -ESRCH;
 }
 
 void os_sleep(uint32_t ms)

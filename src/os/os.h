@@ -37,8 +37,8 @@ bool os_purge(void *at, size_t bytes);
 /* Bytes of usable pages that are in memory, as the kernel counts them. */
 size_t os_resident(const void *at, size_t bytes);
 
-/* Gives the content of usable pages back, and nothing may touch them until they are committed again. False: they are as
- * before. */
+/* Gives the content of usable pages back, and nothing may touch them until they are committed again, when they read as zero.
+ * False: they are as before, or usable. */
 bool os_close(void *at, size_t bytes);
 
 /* Nothing may touch these pages until they are committed again; their content stays. False: they are as before. */
@@ -52,7 +52,7 @@ void os_clear(void *at, size_t bytes);
 bits128 os_purge_pieces(char *base, bits128 pieces, unsigned shift);
 
 /* Puts fresh usable pages, which read as zero, in place of whatever of ours is mapped there. False: the
- * old mapping is still there. */
+ * old mapping is still there, or nothing is. */
 bool os_renew(void *at, size_t bytes);
 
 /* As os_renew where nothing is mapped. False: something else took the place meanwhile. */
@@ -128,11 +128,25 @@ struct os_usage {
 
 struct os_usage os_usage(void);
 
-/* The kernel's number of the calling thread. */
+/* The kernel's numbers of a thread and of its process. */
+struct os_thread {
+    int number;
+    int process;
+};
+
+/* Of the calling thread. */
+struct os_thread os_thread(void);
 int os_thread_id(void);
 
-/* Has the thread of this process with that number ended? False if the kernel does not say. */
-bool os_thread_is_gone(int thread);
+/* Has that thread of this process ended? False if the kernel does not say, and if it was another process's: what runs after a
+ * clone without fork handlers still goes by the numbers of the process that was cloned. */
+bool os_thread_is_gone(struct os_thread thread);
+
+/* The lock of libc's list of streams, if libc's fork takes it after the fork handlers: a handler that takes locks for which holders
+ * of streams may wait takes it before. A thread may take it twice. In the child it is free afterwards. */
+void os_streams_lock(void);
+void os_streams_unlock(void);
+void os_streams_after_fork(void);
 
 /*
  * The service thread: a thread of the process that libc does not know (docs/decisions/0016). It may be started under

@@ -30,16 +30,23 @@ void out_to_open_file(struct out *out, int file, char *text, size_t capacity)
     *out = (struct out){.text = text, .capacity = capacity, .file = file, .stays_open = true};
 }
 
-static void write_out(struct out *out)
+static void write_through(struct out *out, const char *bytes, size_t length)
 {
-    for (size_t done = 0; done < out->length && out->error == 0;) {
-        long n = kernel(SYS_write, out->file, (long)(out->text + done), (long)(out->length - done), 0, 0);
+    for (size_t done = 0; done < length && out->error == 0;) {
+        long n = kernel(SYS_write, out->file, (long)(bytes + done), (long)(length - done), 0, 0);
+        size_t more = is_error(n) ? 0 : (size_t)n;
         if (is_error(n) && n != -EINTR)
             out->error = (int)-n;
         else if (n == 0)
             out->error = EIO;
-        done += n > 0 ? (size_t)n : 0;
+        done += more;
+        out->written += more;
     }
+}
+
+static void write_out(struct out *out)
+{
+    write_through(out, out->text, out->length);
     out->length = 0;
 }
 
@@ -63,6 +70,12 @@ void out_write(struct out *out, const char *bytes, size_t length)
         if (length > 0)
             make_room(out);
     }
+}
+
+void out_whole(struct out *out, const char *bytes, size_t length)
+{
+    write_out(out);
+    write_through(out, bytes, length);
 }
 
 void out_print(struct out *out, const char *format, ...)

@@ -11,7 +11,8 @@ struct out {
     char *text; /* the buffer */
     size_t capacity;
     size_t length;
-    int file;   /* -1: what is printed stays in the buffer */
+    size_t written; /* to the file */
+    int file;       /* -1: what is printed stays in the buffer */
     bool stays_open;
     int error;  /* 0, or the number of the first; what follows is dropped */
 };
@@ -30,6 +31,10 @@ void out_to_open_file(struct out *out, int file, char *text, size_t capacity);
 void out_print(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
 
 void out_write(struct out *out, const char *bytes, size_t length);
+
+/* To the file past the buffer, in one call of the kernel's unless that takes less: so nobody else who appends to the file writes
+ * into it. */
+void out_whole(struct out *out, const char *bytes, size_t length);
 
 /* Writes what is left, and closes the file. 0, or the number of the first error. */
 int out_end(struct out *out);

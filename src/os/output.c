@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/fmt.h"
 #include "os/kernel.h"
 #include "os/lines.h"
+#include "os/os.h"
+
+enum { LOCK_TRIES = 40, LOCK_WAIT_MS = 5 };
 
 enum { OPEN_FLAGS = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY };
 
@@ -62,6 +66,29 @@ void output_copy(struct output *output, const char *path)
     while (output->out.error == 0 && (got = file_read(file, piece, sizeof piece)) > 0)
         out_write(&output->out, piece, got);
     file_close(file);
+}
+
+int output_lock(struct output *output, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    if (length == 0 || length >= sizeof output->written)
+        return -1;
+    memcpy(output->written, path, length);
+    output->written[length] = '\0';
+    int directory = (int)kernel(SYS_openat, AT_FDCWD, (long)output->written, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0);
+    for (int i = 0; i < LOCK_TRIES && kernel(SYS_flock, directory, LOCK_EX | LOCK_NB, 0, 0, 0) == -EWOULDBLOCK; i++)
+        os_sleep(LOCK_WAIT_MS);
+    return directory;
+}
+
+/* A child that was forked meanwhile has the directory open too: to close it would not be enough. */
+void output_unlock(int lock)
+{
+    if (lock < 0)
+        return;
+    (void)kernel(SYS_flock, lock, LOCK_UN, 0, 0, 0);
+    file_close(lock);
 }
 
 int output_close(struct output *output, const char *path)

@@ -26,6 +26,12 @@ void output_open(struct output *output, const char *path);
 /* Appends the content of another file, if there is one. */
 void output_copy(struct output *output, const char *path);
 
+/* Who reads a file and writes it anew, changed, asks for this before, so that of several processes at once none undoes what another
+ * has written: a lock on its directory. Waits for it no longer than a fifth of a second. Returns what output_unlock wants; the lock
+ * is not held if others keep it, or the directory cannot be opened. Before output_open. */
+int output_lock(struct output *output, const char *path);
+void output_unlock(int lock);
+
 /* Returns the first error, an errno value; nothing was written after it. */
 int output_close(struct output *output, const char *path);
 

@@ -1,11 +1,14 @@
 #include "os/page.h"
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/bits.h"
 #include "os/kernel.h"
 #include "os/lines.h"
+#include "os/os.h"
 
 void page_remove(const char *path)
 {
@@ -27,6 +30,17 @@ void *page_make(const char *path, size_t bytes)
         return NULL;
     }
     return (void *)at;
+}
+
+bool page_has_room(char *at, size_t bytes)
+{
+    const char *limit = at + bytes;
+    while (at < limit) {
+        if (is_error(kernel(SYS_getcpu, (long)at, 0, 0, 0, 0)))
+            return false;
+        at = (char *)align_down((uintptr_t)at, os_page_size()) + os_page_size();
+    }
+    return true;
 }
 
 void page_forget(void *page, size_t bytes)

@@ -2,11 +2,16 @@
 #ifndef HAK_OS_PAGE_H
 #define HAK_OS_PAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* A new file of the user's alone, of `bytes` zeros, mapped shared; a file that is there already is replaced. NULL: refused. */
 void *page_make(const char *path, size_t bytes);
+
+/* Is there memory for these bytes of one? In a full file system a store is answered by SIGBUS, a system call by an error: so
+ * such a call writes to each page first. What stands in them is lost. */
+bool page_has_room(char *at, size_t bytes);
 
 void page_remove(const char *path);
 

@@ -33,6 +33,17 @@ static void find_id(const char *at, size_t bytes, char *to)
     }
 }
 
+/* Of a file that is no longer there, as after an upgrade, the kernel says so behind its path. */
+static void strip_deleted(char *path, size_t length)
+{
+    static const char deleted[] = " (deleted)";
+    size_t more = sizeof deleted - 1;
+    struct stat status;
+    if (length > more && memcmp(path + length - more, deleted, more) == 0
+        && is_error(kernel(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, AT_SYMLINK_NOFOLLOW, 0)))
+        path[length - more] = '\0';
+}
+
 void os_program(struct os_program *program)
 {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -42,6 +53,7 @@ void os_program(struct os_program *program)
     memset(program, 0, sizeof *program);
     long length = kernel(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)program->path, PROGRAM_PATH_MOST - 1, 0);
     program->path[is_error(length) ? 0 : length] = '\0';
+    strip_deleted(program->path, strlen(program->path));
     if (!is_error(kernel(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/exe", (long)&status, 0, 0)))
         program->bytes = (uint64_t)status.st_size;
     for (size_t i = 0; i < count; i++)

@@ -8,7 +8,7 @@ enum { PROGRAM_PATH_MOST = 4096, BUILD_ID_MOST = 64 };
 
 /* Large: static, where a stack may be small. */
 struct os_program {
-    char path[PROGRAM_PATH_MOST];         /* of its file; "" if the kernel does not say */
+    char path[PROGRAM_PATH_MOST];         /* of its file, which may have been replaced; "" if the kernel does not say */
     char build_id[2 * BUILD_ID_MOST + 1]; /* in hexadecimal; "" if the linker has made none */
     uint64_t bytes;                       /* of its file */
 };

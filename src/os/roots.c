@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -18,6 +19,7 @@ enum { THREADS_MOST = 1024, PAGES_AT_ONCE = 512 };
 enum { RED_ZONE = 128 };
 
 struct threads {
+    uintptr_t own; /* the caller's stack pointer */
     uintptr_t sp[THREADS_MOST];
     size_t count;
 };
@@ -80,6 +82,7 @@ static void note_thread(const char *task, uintptr_t own_stack)
 static void find_threads(uintptr_t own_stack)
 {
     static char buffer[4096] ALIGNED(8);
+    threads.own = own_stack;
     threads.count = 0;
     int directory = (int)kernel(SYS_openat, AT_FDCWD, (long)"/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0);
     if (directory < 0)
@@ -110,6 +113,7 @@ static uintptr_t first_in_use(uintptr_t start, uintptr_t end)
 struct search {
     void (*look)(uintptr_t start, uintptr_t end, void *argument);
     void *argument;
+    uintptr_t closed_end; /* of the mapping before, if nothing may touch that */
     int pages; /* what the kernel knows of each page; negative: it does not say */
 };
 
@@ -144,8 +148,21 @@ static void look_at_pages(const struct search *search, uintptr_t start, uintptr_
     }
 }
 
+/* Is the mapping one stack, of which nothing is in use below its stack pointer? The kernel makes one of mappings that lie side by
+ * side, so a stack made by the program may have others below it, or data: those that libc makes have a guard there, and the thread's
+ * record at their end. */
+static bool is_stack(const struct search *search, uintptr_t start, uintptr_t end, const char *line)
+{
+    const char *name = strrchr(line, ' ');
+    if (name != NULL && strcmp(name, " [stack]") == 0)
+        return true;
+    bool is_own = threads.own >= start && threads.own < end;
+    uintptr_t record = (uintptr_t)pthread_self();
+    return search->closed_end == start && (!is_own || (record > threads.own && record < end));
+}
+
 /* "START-END rwxp …" */
-static void look_at_mapping(const struct search *search, const char *line)
+static void look_at_mapping(struct search *search, const char *line)
 {
     const char *rest;
     uintptr_t start = parse_hex(line, &rest);
@@ -153,7 +170,8 @@ static void look_at_mapping(const struct search *search, const char *line)
         return;
     uintptr_t end = parse_hex(rest + 1, &rest);
     if (strncmp(rest, " rw", 3) == 0 && rest[4] == 'p')
-        look_at_pages(search, first_in_use(start, end), end);
+        look_at_pages(search, is_stack(search, start, end, line) ? first_in_use(start, end) : start, end);
+    search->closed_end = strncmp(rest, " ---", 4) == 0 ? end : 0;
 }
 
 bool os_each_root(uintptr_t own_stack, void (*look)(uintptr_t start, uintptr_t end, void *argument), void *argument)
@@ -161,7 +179,7 @@ bool os_each_root(uintptr_t own_stack, void (*look)(uintptr_t start, uintptr_t e
     find_threads(own_stack);
     if (!lines_open(&lines, "/proc/self/maps"))
         return false;
-    struct search search = {look, argument, file_open("/proc/self/pagemap")};
+    struct search search = {.look = look, .argument = argument, .pages = file_open("/proc/self/pagemap")};
     for (const char *line; (line = lines_next(&lines)) != NULL;)
         look_at_mapping(&search, line);
     lines_close(&lines);

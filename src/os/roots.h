@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* Calls look(start, end, argument) for the memory of the process that is its own, may be written, and has been: globals,
- * stacks, thread-local variables and what it has mapped. Of stacks only what is in use: the caller's from `own_stack` on,
- * other threads' as far as the kernel tells. One thread at a time. False: the kernel does not say what is mapped. */
+ * stacks, thread-local variables and what it has mapped. Of threads' stacks only what is in use: the caller's from
+ * `own_stack` on, others' as far as the kernel tells. One thread at a time. False: the kernel does not say what is mapped. */
 bool os_each_root(uintptr_t own_stack, void (*look)(uintptr_t start, uintptr_t end, void *argument), void *argument);
 
 #endif

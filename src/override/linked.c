@@ -45,6 +45,8 @@ static void *new_aligned(size_t alignment, size_t size, enum family family)
 {
     if (malloc_is_ours() && keeper_now() != NULL)
         return door_malloc_kept(size, alignment, free_is_ours() ? family : FAMILY_MALLOC);
+    if (malloc_is_ours() && free_is_ours()) /* who deletes it with a size says this one */
+        return hak_aligned_alloc(alignment, size);
     /* Other allocators may want a multiple of the alignment. */
     size_t rounded = (size + alignment - 1) & ~(alignment - 1);
     return rounded >= size ? aligned_alloc(alignment, rounded) : NULL;

@@ -1,7 +1,8 @@
 /*
  * sigaction and its older kin: each handler of the program runs inside a wrapper, which protects the two hot
- * functions from what the handler allocates (heap/interrupt.h). The program sees its own handlers: they are
- * what these functions return, and they get the arguments that the kernel gave.
+ * functions from what the handler allocates (heap/interrupt.h), and calls the library's own first, where there is
+ * one. The program sees its own handlers: they are what these functions return, and they get the arguments that the
+ * kernel gave.
  *
  * The kernel knows whether a signal's handler is a wrapped one; the table here knows which. Handlers that a
  * program installs behind libc's back run unprotected. Async-signal-safe, as sigaction must be.
@@ -14,6 +15,7 @@
 #include "api/interrupted.h"
 #include "base/atomic.h"
 #include "hakmem.h"
+#include "os/handler.h"
 #include "override/late_lookup.h"
 
 typedef void plain_handler(int);
@@ -34,6 +36,7 @@ static struct {
     plain_handler *handler;
     bool full;        /* installed with SA_SIGINFO */
     bool interrupts;  /* siginterrupt: a handler that signal() installs does not restart system calls */
+    os_handler *first; /* the library's own */
 } table[NSIG];
 
 static bool is_valid(int number)
@@ -58,24 +61,38 @@ static sigaction_function *libc_sigaction(void)
 static FRAGILE void run(int number, siginfo_t *info, void *context)
 {
     plain_handler *handler = load_relaxed(&table[number].handler);
+    os_handler *first = load_relaxed(&table[number].first);
     struct interruption interruption = interrupted_begin(context, __builtin_return_address(0));
+    if (first != NULL)
+        first(number, info, context);
     ((full_handler *)(void (*)(void))handler)(number, info, context);
     interrupted_end(interruption);
 }
 
-static bool is_handler(plain_handler *handler)
+/* In the place of the default action: the process dies of the signal, but the library's own handler is called first. */
+static void run_alone(int number, siginfo_t *info, void *context)
 {
-    return handler != SIG_DFL && handler != SIG_IGN;
+    static const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    os_handler *first = load_relaxed(&table[number].first);
+    first(number, info, context);
+    os_hand_on(number, info, context, &by_default);
+}
+
+static plain_handler *as_plain(full_handler *handler)
+{
+    return (plain_handler *)(void (*)(void))handler;
 }
 
 static plain_handler *wrapper(void)
 {
-    return (plain_handler *)(void (*)(void))run;
+    return as_plain(run);
 }
 
 /* What the program shall see of an action that the kernel has returned. */
 static void unwrap(struct sigaction *action, plain_handler *handler, bool full)
 {
+    if (action->sa_handler == as_plain(run_alone))
+        *action = (struct sigaction){.sa_handler = SIG_DFL};
     if (action->sa_handler != wrapper())
         return;
     action->sa_handler = handler;
@@ -93,7 +110,7 @@ HAK_EXPORT int sigaction(int number, const struct sigaction *restrict action, st
     plain_handler *old_handler = load_relaxed(&table[number].handler);
     bool old_full = load_relaxed(&table[number].full);
     struct sigaction wrapped;
-    bool calls_wrapper = action != NULL && is_handler(action->sa_handler);
+    bool calls_wrapper = action != NULL && os_has_handler(action);
     bool wraps = calls_wrapper && action->sa_handler != wrapper();
     if (calls_wrapper) {
         wrapped = *action;
@@ -113,6 +130,23 @@ HAK_EXPORT int sigaction(int number, const struct sigaction *restrict action, st
     if (result == 0 && old != NULL)
         unwrap(old, old_handler, old_full);
     return result;
+}
+
+void os_call_first(int number, os_handler *handler)
+{
+    struct sigaction action;
+    struct sigaction alone = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigaction_function *libc = libc_sigaction();
+    if (libc == NULL || libc(number, NULL, &action) != 0)
+        return;
+    store_relaxed(&table[number].first, handler);
+    if (action.sa_handler == SIG_DFL) {
+        alone.sa_sigaction = run_alone;
+        if (libc(number, &alone, &action) == 0 && action.sa_handler != SIG_DFL)
+            (void)libc(number, &action, NULL); /* another thread was faster */
+    } else if (os_has_handler(&action) && action.sa_handler != wrapper()) {
+        (void)sigaction(number, &action, NULL); /* it was installed behind libc's back */
+    }
 }
 
 static plain_handler *install(int number, plain_handler *handler, int flags)

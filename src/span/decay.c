@@ -1,5 +1,7 @@
 #include "span/decay.h"
 
+#include "base/clock.h"
+
 /* A regret: taken again within so many delays. So much of what was given back lately must be regretted. */
 enum { SOON = 8, REGRETTED_PART = 4 };
 
@@ -12,7 +14,7 @@ bool decay_is_regret(uint64_t now_ms, uint64_t given_back_ms, uint64_t delay_ms)
 
 void decay_learn(struct decay *decay, uint64_t now_ms, uint64_t delay_ms, uint32_t doubled_most)
 {
-    if (now_ms - decay->step_ms < delay_ms)
+    if (!clock_has_passed(now_ms, decay->step_ms, delay_ms))
         return;
     if (decay->regretted > decay->given_back / REGRETTED_PART) {
         decay->calm = 0;

@@ -63,7 +63,7 @@ static bool is_wanted(void)
 
 static bool is_pass_due(uint64_t now_ms)
 {
-    return now_ms - load_relaxed(&pass_ms) >= PASS_MS;
+    return clock_has_passed(now_ms, load_relaxed(&pass_ms), PASS_MS);
 }
 
 static bool is_full(const struct superslab *s)
@@ -106,7 +106,7 @@ static void split(struct superslab *s)
     os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
 }
 
-/* Without locks; whatever happens to the superslab meanwhile, it is known as one that may be huge. */
+/* Without locks. If pages of the superslab are given back meanwhile, it is known as split by then. */
 static void collapse(struct superslab *s, uint64_t now_ms)
 {
     char *base = superslab_base(superslab_index(s));
@@ -122,10 +122,14 @@ static void collapse(struct superslab *s, uint64_t now_ms)
     store_relaxed(&pause_ms, now_ms + took_ns * PAUSE / 1000000);
     if (came_to == OS_NEVER)
         store_relaxed(&unavailable, true);
-    if (came_to != OS_COLLAPSED)
+    if (!is_there)
+        set_huge(s, false); /* the kernel was told nothing: where a block that grows is to have huge pages, it may */
+    else if (came_to != OS_COLLAPSED)
         split(s);
     else if (s->huge)
         set_filled(s, SUPERSLAB_SIZE - resident);
+    else
+        os_forbid_huge_pages(base, SUPERSLAB_SIZE);
 }
 
 static bool is_large(void)

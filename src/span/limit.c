@@ -245,8 +245,8 @@ void limit_set_listener(struct limit_listener new_listener)
 
 bool limit_begin_notice(struct limit_notice *notice, size_t absent)
 {
-    uint64_t now = clock_now_ms();
     lock_take(&shards_pool()->lock);
+    uint64_t now = clock_now_ms();
     size_t bytes = present(absent);
     size_t soft = soft_limit();
     bool due = listener.callback != NULL && bytes > soft && !load_relaxed(&told) && load_acquire(&telling) == 0
@@ -266,10 +266,12 @@ void limit_end_notice(void)
     store_release(&telling, (uintptr_t)0);
 }
 
-void limit_after_fork(void)
+void limit_after_fork(bool interrupted)
 {
-    limit_bytes += moving;
-    moving = 0;
+    if (!interrupted) {
+        limit_bytes += moving;
+        moving = 0;
+    }
     learning = false;
     if (telling != (uintptr_t)pthread_self())
         telling = 0;

@@ -31,7 +31,7 @@ void limit_discharge(size_t bytes);
 extern HIDDEN size_t limit_bytes;
 
 /* In the child of a fork: what other threads were about is over. */
-void limit_after_fork(void);
+void limit_after_fork(bool interrupted);
 
 /* The functions below take the lock. Their callers are inside the door, where a signal handler that allocates knows that
  * it may have interrupted the holder of a lock; limit_end_notice, which takes none, is called outside. */

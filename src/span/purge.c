@@ -43,17 +43,20 @@ static bits128 may_hold_pages(const struct superslab *s)
     return policy.huge == HUGE_ON ? ~(bits128)0 : s->dirty;
 }
 
-/* Takes the superslab at the head of the shard's queue out, if it was freed into before `before_ms`. */
+/* Takes the first superslab that nobody is purging out of the shard's queue, if it was freed into before `before_ms`. */
 static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms)
 {
-    if (shard->dirty_queue.first == NULL)
-        return NULL;
-    struct superslab *s = LIST_ENTRY(shard->dirty_queue.first, struct superslab, age);
-    if (s->freed_ms >= before_ms || s->purging != 0)
-        return NULL;
-    list_remove(&shard->dirty_queue, &s->age);
-    s->queued = false;
-    return s;
+    for (struct list_node *node = shard->dirty_queue.first; node != NULL; node = node->next) {
+        struct superslab *s = LIST_ENTRY(node, struct superslab, age);
+        if (s->freed_ms >= before_ms)
+            return NULL;
+        if (s->purging != 0)
+            continue;
+        list_remove(&shard->dirty_queue, node);
+        s->queued = false;
+        return s;
+    }
+    return NULL;
 }
 
 /* Last of all: the superslab may go to the pool. */
@@ -65,10 +68,12 @@ static void end_purge(struct superslab *s)
     superslab_set_used(s, s->used & ~purged);
 }
 
-void span_after_fork(void)
+void span_after_fork(bool interrupted)
 {
-    limit_after_fork();
+    limit_after_fork(interrupted);
     huge_after_fork();
+    if (interrupted)
+        return;
     for (unsigned i = 0; i < shards_count(); i++)
         while (span_shards[i].in_purge.first != NULL)
             end_purge(LIST_ENTRY(span_shards[i].in_purge.first, struct superslab, purge));
@@ -121,14 +126,15 @@ size_t span_purge_old(uint64_t now_ms)
     return bytes;
 }
 
-/* The pool last: what becomes wholly free meanwhile goes there. */
+/* The pool last: what becomes wholly free meanwhile goes there. What others free from now on waits for its time. */
 size_t span_purge_all(void)
 {
     size_t bytes = 0;
+    uint64_t before_ms = clock_now_ms() + 1;
     for (unsigned i = shards_count(); i-- > 0;) {
         struct span_shard *shard = &span_shards[i];
         lock_take(&shard->lock);
-        bytes += purge_before(shard, UINT64_MAX);
+        bytes += purge_before(shard, before_ms);
         lock_drop(&shard->lock);
     }
     return bytes;

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <regex.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -161,18 +163,31 @@ static unsigned warnings_for(const char *entry, bool *takes_effect)
 
 static unsigned lines;
 
-ssize_t __real_write(int file, const void *buffer, size_t bytes);
-ssize_t __wrap_write(int file, const void *buffer, size_t bytes);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
 
 /* Each warning is one write of one line, its end included. */
-ssize_t __wrap_write(int file, const void *buffer, size_t bytes)
+static bool is_warning(int file, const char *text, size_t bytes)
 {
     static const char prefix[] = "hakmem: warning: HAKMEM_";
-    if (file != STDERR_FILENO || bytes < sizeof prefix || memcmp(buffer, prefix, sizeof prefix - 1) != 0)
-        return __real_write(file, buffer, bytes);
-    CHECK(bytes <= LINE_MOST && ((const char *)buffer)[bytes - 1] == '\n');
+    if (file != STDERR_FILENO || bytes < sizeof prefix || memcmp(text, prefix, sizeof prefix - 1) != 0)
+        return false;
+    CHECK(bytes <= LINE_MOST && text[bytes - 1] == '\n');
     lines++;
-    return (ssize_t)bytes;
+    return true;
+}
+
+long __wrap_syscall(long number, ...)
+{
+    long a[6]; /* as many as the kernel takes, and libc's own reads */
+    va_list given;
+    va_start(given, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(given, long);
+    va_end(given);
+    if (number == SYS_write && is_warning((int)a[0], (const char *)a[1], (size_t)a[2]))
+        return a[2];
+    return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* ---- The environment. */

@@ -113,7 +113,12 @@ int __wrap_os_thread_id(void)
     return 1 + sched_self();
 }
 
-bool __wrap_os_thread_is_gone(int thread)
+struct os_thread __wrap_os_thread(void)
+{
+    return (struct os_thread){__wrap_os_thread_id(), 1};
+}
+
+bool __wrap_os_thread_is_gone(struct os_thread thread)
 {
     (void)thread;
     return false;

@@ -175,6 +175,14 @@ static void takes_old_blocks_back(void)
     hak_free(large);
 }
 
+static void may_be_asked_for_again(void)
+{
+    fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+    CHECK(hak_check_start() == ENOMEM);
+    fake_os_obey();
+    CHECK(hak_check_start() == 0 && is_checked(hak_malloc(40)));
+}
+
 static void free_old_twice(uintptr_t between)
 {
     void *block = hak_malloc(40);
@@ -370,6 +378,7 @@ int main(void)
         UNIT_TEST(keeps_freed_blocks),
         UNIT_TEST(gives_units_back),
         UNIT_TEST(takes_old_blocks_back),
+        UNIT_TEST(may_be_asked_for_again),
         UNIT_TEST(old_blocks_are_verified_at_once),
         UNIT_TEST(all_threads_are_checked),
         UNIT_TEST(serves_threads),

@@ -49,6 +49,16 @@ static void a_lower_limit_takes_effect_at_the_next_step(void)
     CHECK(kept_ms(&decay) == DELAY);
 }
 
+/* Read before another thread has made the step. */
+static void an_old_time_is_no_step(void)
+{
+    struct decay decay = {0};
+    step(&decay, 100, 90);
+    decay.given_back = decay.regretted = 100;
+    decay_learn(&decay, decay.step_ms - 1, DELAY, DOUBLINGS);
+    CHECK(decay.step_ms == DELAY && decay.regretted == 100 && kept_ms(&decay) == 2 * DELAY);
+}
+
 static void little_regret_changes_nothing(void)
 {
     struct decay decay = {0};
@@ -96,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(keeps_for_one_delay_at_first), UNIT_TEST(regret_doubles_up_to_eight),
         UNIT_TEST(a_lower_limit_takes_effect_at_the_next_step),
+        UNIT_TEST(an_old_time_is_no_step),
         UNIT_TEST(little_regret_changes_nothing), UNIT_TEST(calm_takes_it_back), UNIT_TEST(learns_once_in_a_delay),
         UNIT_TEST(only_soon_is_regret),
     };

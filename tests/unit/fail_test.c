@@ -2,7 +2,10 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -26,6 +29,22 @@ static void fail_without_stderr(uintptr_t unused)
     (void)unused;
     close(STDERR_FILENO);
     fail("nobody hears this");
+}
+
+static void note_and_go_on(uintptr_t unused)
+{
+    (void)unused;
+    errno = 99;
+    note("here");
+    CHECK(close(STDERR_FILENO) == 0);
+    note("nobody hears this");
+    CHECK(errno == 99);
+}
+
+static void note_to_link(uintptr_t link)
+{
+    CHECK(fail_report_to((const char *)link));
+    note("not through the link");
 }
 
 static void warn_and_go_on(uintptr_t unused)
@@ -63,6 +82,27 @@ static void warning_line_is_exact(void)
     CHECK_SAYS(warn_and_go_on, 0, "hakmem: warning: HAKMEM_X=-1\nhakmem: warning: again\n");
 }
 
+static void notes_keep_errno(void)
+{
+    CHECK_SAYS(note_and_go_on, 0, "here\n");
+}
+
+static void reports_follow_no_link(void)
+{
+    char directory[] = "/tmp/hakmem-fail-XXXXXX";
+    char target[64];
+    char link[64];
+    struct stat status;
+    CHECK(mkdtemp(directory) != NULL);
+    snprintf(target, sizeof target, "%s/target", directory);
+    snprintf(link, sizeof link, "%s/link", directory);
+    CHECK(symlink(target, link) == 0);
+    CHECK_SAYS(note_to_link, link, "not through the link\n");
+    CHECK(stat(target, &status) != 0 && unlink(link) == 0);
+    CHECK_SAYS(note_to_link, link, "");
+    CHECK(stat(link, &status) == 0 && status.st_size > 0 && unlink(link) == 0 && rmdir(directory) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -70,6 +110,8 @@ int main(void)
         UNIT_TEST(long_line_is_cut),
         UNIT_TEST(aborts_without_stderr),
         UNIT_TEST(warning_line_is_exact),
+        UNIT_TEST(notes_keep_errno),
+        UNIT_TEST(reports_follow_no_link),
     };
     return cmocka_run_group_tests_name("fail", tests, NULL, NULL);
 }

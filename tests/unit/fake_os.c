@@ -158,7 +158,7 @@ bool __real_os_is_secure(void);
 bool __real_os_can_move(void *from, size_t bytes);
 bool __real_os_holds(const void *at, uint32_t value);
 bool __real_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
-bool __real_os_thread_is_gone(int thread);
+bool __real_os_thread_is_gone(struct os_thread thread);
 uint64_t __real_os_random(void);
 size_t __real_os_address_limit(void);
 void __real_os_sleep(uint32_t ms);
@@ -180,7 +180,7 @@ bool __wrap_os_is_secure(void);
 bool __wrap_os_can_move(void *from, size_t bytes);
 bool __wrap_os_holds(const void *at, uint32_t value);
 bool __wrap_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
-bool __wrap_os_thread_is_gone(int thread);
+bool __wrap_os_thread_is_gone(struct os_thread thread);
 uint64_t __wrap_os_random(void);
 size_t __wrap_os_address_limit(void);
 size_t __wrap_os_memory_limit(void);
@@ -246,10 +246,21 @@ bool __wrap_os_commit(void *at, size_t bytes)
     return false;
 }
 
+static void (*before_purge)(void);
+
+void fake_os_before_purge(void (*hook)(void))
+{
+    before_purge = hook;
+}
+
 bool __wrap_os_purge(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    return !refuses(FAKE_PURGE) && __real_os_purge(at, bytes);
+    if (refuses(FAKE_PURGE))
+        return false;
+    if (before_purge != NULL)
+        before_purge();
+    return __real_os_purge(at, bytes);
 }
 
 bool __wrap_os_close(void *at, size_t bytes)
@@ -325,7 +336,7 @@ bool __wrap_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit)
     return !refuses(FAKE_SET_BIT) && __real_os_set_bit(at, low, bit);
 }
 
-bool __wrap_os_thread_is_gone(int thread)
+bool __wrap_os_thread_is_gone(struct os_thread thread)
 {
     return !refuses(FAKE_IS_GONE) && __real_os_thread_is_gone(thread);
 }

@@ -10,7 +10,9 @@
 
 #include "base/bits.h"
 #include "base/zero.h"
+#include "check/guard.h"
 #include "child.h"
+#include "config/policy.h"
 #include "config/size_class.h"
 #include "fake_os.h"
 #include "hakmem.h"
@@ -279,6 +281,61 @@ static void read_freed(uintptr_t size)
     (void)block[size / 2];
 }
 
+/* ---- Guarded samples, of as many bytes as were asked for. */
+
+static bool is_guarded(const void *p)
+{
+    struct guard_place place;
+    return guard_find((uintptr_t)p, &place) && place.inside;
+}
+
+static void start_guard(void)
+{
+    policy.guard_bytes = 1;
+    policy.guard_slots = 8;
+    guard_start();
+}
+
+/* Many of a request are sampled, but for those of nothing. */
+static void samples_know_their_size(void)
+{
+    static const size_t asked[] = {0, 1, 16, 24, 1000, 4096};
+    start_guard();
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        int found = 0;
+        for (int round = 0; round < 20 * BLOCKS; round++) {
+            char *block = hak_malloc(asked[i]);
+            CHECK(hak_malloc_usable_size(block) == asked[i] && is_zero(block, asked[i]));
+            memset(block, 1, asked[i]);
+            found += is_guarded(block);
+            hak_free_sized(block, asked[i]);
+        }
+        CHECK((found > 0) == (asked[i] > 0));
+    }
+}
+
+/* Sizes that are no multiple of 16: the byte behind them is the block's slack, wherever in its page it lies. */
+static void write_behind_sample(uintptr_t size)
+{
+    start_guard();
+    for (;;) {
+        char *block = get(size);
+        if (is_guarded(block)) {
+            ((volatile char *)block)[size] ^= 1;
+            hak_free(block);
+            _exit(0);
+        }
+        hak_free(block);
+    }
+}
+
+static void samples_are_verified(void)
+{
+    static const size_t asked[] = {1, 7, 17, 24, 30, 999};
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
+        CHECK(child_dies_of(SIGABRT, write_behind_sample, asked[i], "heap-buffer-overflow, found by free"));
+}
+
 static void large_blocks_are_verified(void)
 {
     CHECK(child_dies_of(SIGABRT, free_twice, LARGE, "double free"));
@@ -356,6 +413,8 @@ int main(void)
         UNIT_TEST(lives_without_memory),
         UNIT_TEST(small_blocks_are_verified),
         UNIT_TEST(large_blocks_are_verified),
+        UNIT_TEST(samples_know_their_size),
+        UNIT_TEST(samples_are_verified),
         UNIT_TEST(serves_classes_made_at_run_time),
         UNIT_TEST(nothing_may_touch_fences),
     };

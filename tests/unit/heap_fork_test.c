@@ -1,8 +1,10 @@
 /* heap/fork.h: the child sees every heap whole, and inherits those of the threads that it does not have. */
 #include "unit.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -355,6 +357,20 @@ static void child_has_all_shards(void)
     use_shards();
 }
 
+/* Without fork handlers, its thread still has the number that it had in the parent. */
+static void cloned_child_keeps_its_heap(void)
+{
+    struct heap *own = heap_own();
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    CHECK(child >= 0);
+    if (child == 0) {
+        bool reclaimed = life_reclaim(own);
+        _exit(reclaimed || own->tls != &thread_view ? 1 : 0);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +383,7 @@ int main(void)
         UNIT_TEST(budget_survives),
         UNIT_TEST(children_may_fork),
         UNIT_TEST(child_has_all_shards),
+        UNIT_TEST(cloned_child_keeps_its_heap),
     };
     return cmocka_run_group_tests_name("heap_fork", tests, NULL, NULL);
 }

@@ -157,12 +157,13 @@ static char *blocks[BLOCKS];
 /* A heap of blocks, of which of each `of` the first `freed` are free again. */
 static struct heap *heap_of_blocks(unsigned freed, unsigned of)
 {
+    now_ms = START_MS;
+    fake_clock_set(now_ms);
     struct heap *heap = heap_own();
     for (unsigned i = 0; i < BLOCKS; i++) {
         CHECK((blocks[i] = hak_malloc(BLOCK)) != NULL);
         memset(blocks[i], 1, BLOCK);
     }
-    now_ms = START_MS;
     passes(2);
     for (unsigned i = 0; i < BLOCKS; i++)
         if (i % of < freed)

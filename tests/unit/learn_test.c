@@ -240,6 +240,20 @@ static void a_forked_child_begins_anew(void)
     CHECK(play_until(before.epochs + 3).runs == 1);
 }
 
+/* Of which an hour of its parent's is no part. */
+static void a_childs_time_is_its_own(void)
+{
+    start(LEARN_ON);
+    (void)play_until(3);
+    fake_clock_set(now_ms += 3600 * 1000);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(play_until(1).learn_ms < 3600 * 1000 ? 0 : 1);
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(play_until(summary_now().epochs + 1).learn_ms > 3600 * 1000);
+}
+
 static void *beat_often(void *unused)
 {
     (void)unused;
@@ -282,6 +296,7 @@ int main(void)
         UNIT_TEST(off_is_off),
         UNIT_TEST(another_mode_begins_anew),
         UNIT_TEST(a_forked_child_begins_anew),
+        UNIT_TEST(a_childs_time_is_its_own),
         UNIT_TEST(several_threads_beat),
     };
     return cmocka_run_group_tests_name("learn", tests, NULL, NULL);

@@ -114,6 +114,18 @@ static void begins_with_what_was_loaded_and_audits_it(void)
     CHECK(audited && width() >= 131072 && learner.ledger.gain > 0.15);
 }
 
+/* What the program was before it began is not known: nothing is tried yet that takes as long. */
+static void a_late_beginning_is_one(void)
+{
+    begin(false, LEARN_ALL);
+    now_ms = 3600 * 1000;
+    step(&usual);
+    CHECK(learner_patience_ms(&learner) < EPOCH_MS);
+    for (int i = 0; i < 1000; i++)
+        step(&usual);
+    CHECK(learner_patience_ms(&learner) > EPOCH_MS && learner_patience_ms(&learner) < 1001 * EPOCH_MS);
+}
+
 static void plays_pairs(void)
 {
     begin(false, LEARN_ALL);
@@ -388,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(begins_with_the_modes_values),
         UNIT_TEST(begins_with_what_was_loaded_and_audits_it),
+        UNIT_TEST(a_late_beginning_is_one),
         UNIT_TEST(plays_pairs),
         UNIT_TEST(learns_and_freezes),
         UNIT_TEST(a_good_policy_stays),

@@ -99,6 +99,39 @@ static void refused_purge_keeps_content(void)
     CHECK(errno == 44);
 }
 
+/* Nor is what it holds shown to the next. */
+static void closed_pages_read_as_zero(void)
+{
+    char *at = committed(4);
+    memset(at, 3, 4 * page);
+    bool locked = mlock(at + page, page) == 0; /* it may not be allowed here */
+    CHECK(os_close(at, 3 * page));
+    CHECK(child_dies_of(SIGSEGV, touch, (uintptr_t)at, "") && child_dies_of(SIGSEGV, touch, (uintptr_t)(at + page), ""));
+    CHECK(os_commit(at, 3 * page));
+    check_bytes(at, 3 * page, 0);
+    check_bytes(at + 3 * page, page, 3);
+    if (locked)
+        CHECK(munlock(at + page, page) == 0);
+    os_release(at, 4 * page);
+}
+
+/* Not the fake one. */
+enum os_collapse __real_os_collapse(void *at);
+
+/* The kernel has no huge page for two mappings, but for others it may. */
+static void two_mappings_are_not_all_there_is(void)
+{
+    size_t huge = os_huge_page_size();
+    char *at = committed(2 * huge / os_page_size());
+    char *whole = (char *)align_up((uintptr_t)at, huge);
+    memset(whole, 1, huge);
+    enum os_collapse one = __real_os_collapse(whole);
+    CHECK(os_forbid(whole + huge / 2, page));
+    if (one != OS_NEVER && !process_is_emulated()) /* the emulator takes any advice */
+        CHECK(__real_os_collapse(whole) == OS_NOT_NOW);
+    os_release(at, 2 * huge);
+}
+
 static void forbidden_pages_keep_content(void)
 {
     char *at = committed(2);
@@ -282,6 +315,8 @@ int main(void)
         UNIT_TEST(reserves_where_told),
         UNIT_TEST(purged_pages_read_as_zero),
         UNIT_TEST(refused_purge_keeps_content),
+        UNIT_TEST(closed_pages_read_as_zero),
+        UNIT_TEST(two_mappings_are_not_all_there_is),
         UNIT_TEST(forbidden_pages_keep_content),
         UNIT_TEST(cleared_pages_read_as_zero),
         UNIT_TEST(renewed_pages_are_fresh),

@@ -1,10 +1,16 @@
 /* learn/policy_file.h: what was learned, from one run to the next. */
 #include "unit.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config/knobs.h"
@@ -188,8 +194,140 @@ static void the_program_is_known(void)
     end();
 }
 
-int main(void)
+/* Holds the lock, as a process does that saves, and saves meanwhile what another program has learned. */
+static void save_of_another(int began)
 {
+    int lock = open(directory, O_RDONLY | O_DIRECTORY);
+    CHECK(lock >= 0 && flock(lock, LOCK_EX) == 0);
+    CHECK(write(began, "", 1) == 1);
+    usleep(50000);
+    put("hakmem-policy 1\nprogram /b\nsize 1\nend\n");
+    _exit(0); /* and the lock is gone */
+}
+
+static void who_saves_at_once_undoes_nothing(void)
+{
+    int began[2];
+    int status;
+    char byte;
+    begin();
+    CHECK(pipe(began) == 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        save_of_another(began[1]);
+    CHECK(read(began[0], &byte, 1) == 1);
+    save(3);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(strstr(content(), "program /b\n") != NULL && load(3));
+    end();
+}
+
+/* Who never lets it go does not stop others. */
+static void a_lock_that_stays_is_passed_over(void)
+{
+    begin();
+    int lock = open(directory, O_RDONLY | O_DIRECTORY);
+    CHECK(lock >= 0 && flock(lock, LOCK_EX) == 0);
+    save(3);
+    CHECK(load(3));
+    save(4);
+    CHECK(flock(lock, LOCK_UN) == 0 && close(lock) == 0);
+    CHECK(load(4));
+    end();
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char bytes[65536];
+    ssize_t got;
+    int in = open(from, O_RDONLY);
+    int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    CHECK(in >= 0 && out >= 0);
+    while ((got = read(in, bytes, sizeof bytes)) > 0)
+        CHECK(write(out, bytes, (size_t)got) == got);
+    CHECK(got == 0 && close(in) == 0 && close(out) == 0);
+}
+
+/* What the program does in a copy of itself, which is deleted while it runs. */
+static int save_as_copy(char **arguments)
+{
+    snprintf(path, sizeof path, "%s", arguments[1]);
+    if (strcmp(arguments[2], "deleted") == 0)
+        CHECK(unlink(arguments[0]) == 0);
+    save(3);
+    return 0;
+}
+
+static void check_copy(const char *name, const char *fate)
+{
+    char copy[80];
+    char line[100];
+    int status;
+    snprintf(copy, sizeof copy, "%s/%s", directory, name);
+    copy_file(own.path, copy);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        execl(copy, copy, path, fate, NULL);
+        _exit(1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    snprintf(line, sizeof line, "\nprogram %s\n", copy);
+    CHECK(strstr(content(), line) != NULL);
+    CHECK((unlink(copy) == 0) == (strcmp(fate, "deleted") != 0));
+}
+
+static void a_program_that_was_replaced_keeps_its_name(void)
+{
+    begin();
+    if (!process_is_emulated()) {
+        check_copy("program", "deleted");
+        check_copy("program (deleted)", "stays");
+        check_copy("program (deleted)", "deleted");
+    }
+    end();
+}
+
+/* Of the kernel's interface, whose headers are not everywhere (linux/filter.h, linux/seccomp.h). */
+enum { LOAD_NUMBER = 0x20, SKIP_IF = 0x15, ANSWER = 0x06, ANSWER_ERROR = 0x50000, ANSWER_ALLOW = 0x7fff0000, BY_FILTER = 2 };
+
+struct filter_step {
+    uint16_t code;
+    uint8_t if_so;
+    uint8_t if_not;
+    uint32_t value;
+};
+
+static void save_unnamed(uintptr_t unused)
+{
+    static const struct filter_step steps[] = {
+        {LOAD_NUMBER, 0, 0, 0}, {SKIP_IF, 0, 1, SYS_readlinkat}, {ANSWER, 0, 0, ANSWER_ERROR | EPERM}, {ANSWER, 0, 0, ANSWER_ALLOW}};
+    struct {
+        unsigned short count;
+        const struct filter_step *steps;
+    } filter = {sizeof steps / sizeof steps[0], steps};
+    (void)unused;
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, BY_FILTER, &filter) == 0);
+    save(1);
+}
+
+/* A part without a name could not be read again. */
+static void a_program_without_a_name_saves_nothing(void)
+{
+    char line[200];
+    begin();
+    snprintf(line, sizeof line, "hakmem: warning: %s: the system does not say which program this is; nothing is saved\n", path);
+    if (!process_is_emulated())
+        CHECK_SAYS(save_unnamed, 0, line);
+    CHECK(access(path, F_OK) != 0);
+    end();
+}
+
+int main(int count, char **arguments)
+{
+    if (count == 3)
+        return save_as_copy(arguments);
     const struct CMUnitTest tests[] = {
         UNIT_TEST(the_next_run_starts_warm),
         UNIT_TEST(what_it_says_of_others_stays),
@@ -198,6 +336,10 @@ int main(void)
         UNIT_TEST(places_that_cannot_be_written_get_one_line),
         UNIT_TEST(a_full_file_is_left_alone),
         UNIT_TEST(the_program_is_known),
+        UNIT_TEST(who_saves_at_once_undoes_nothing),
+        UNIT_TEST(a_lock_that_stays_is_passed_over),
+        UNIT_TEST(a_program_that_was_replaced_keeps_its_name),
+        UNIT_TEST(a_program_without_a_name_saves_nothing),
     };
     return cmocka_run_group_tests_name("policy_file", tests, NULL, NULL);
 }

@@ -147,6 +147,20 @@ static void what_is_written_is_read(void)
     CHECK(memcmp(&found.evidence, &evidence, sizeof evidence) == 0);
 }
 
+/* Evidence of many runs adds up. */
+static void evidence_is_written_up_to_what_is_read(void)
+{
+    char written[4096];
+    struct out out;
+    out_to_memory(&out, written, sizeof written - 1);
+    policy_text_begin(&out);
+    policy_text_write(&out, &us, &(struct policy_evidence){UINT32_MAX + 1ull, UINT64_MAX, 1000001});
+    written[out.length] = '\0';
+    struct policy_found found = found_in(written, &us);
+    CHECK(out_end(&out) == 0 && found.is == POLICY_THERE);
+    CHECK(found.evidence.epochs == UINT32_MAX && found.evidence.seconds == UINT32_MAX && found.evidence.saved == 1000000);
+}
+
 static void every_fault_is_named(void)
 {
     static const struct {
@@ -177,6 +191,9 @@ static void every_fault_is_named(void)
         {FIRST OURS "knob guard_bytes 1\nend\n", 4, "no such knob"},
         {FIRST OURS "knob purge_ms\nend\n", 4, "purge_ms is 0 to 60000"},
         {FIRST OURS "knob purge_ms 60001\nend\n", 4, "purge_ms is 0 to 60000"},
+        {FIRST OURS "knob purge_doublings 7\nend\n", 4, "purge_doublings is 0 to 6"},
+        {FIRST OURS "knob purge_doublings 9\nend\n", 4, "purge_doublings is 0 to 6"},
+        {FIRST OURS "knob batch_eighths 99\nend\n", 4, "batch_eighths is 1 to 8"},
         {FIRST OURS "knob thread_cache_bytes 1\nend\n", 4, "thread_cache_bytes is 65536 to 268435456"},
         {FIRST OURS "knob purge_ms[0] 1\nend\n", 4, "purge_ms has no index"},
         {FIRST OURS "knob bigcache_ms[16] 1\nend\n", 4, "bigcache_ms needs an index from 0 to 15"},
@@ -217,7 +234,7 @@ int main(void)
         UNIT_TEST(values_take_effect),       UNIT_TEST(evidence_is_told),        UNIT_TEST(reading_alone_changes_nothing),
         UNIT_TEST(classes_are_opened), UNIT_TEST(what_the_user_has_set_stays), UNIT_TEST(programs_are_told_apart), UNIT_TEST(a_part_is_found_whole),
         UNIT_TEST(paths_may_hold_anything),  UNIT_TEST(what_is_written_is_read), UNIT_TEST(every_fault_is_named),
-        UNIT_TEST(cut_off_anywhere_is_noticed),
+        UNIT_TEST(evidence_is_written_up_to_what_is_read), UNIT_TEST(cut_off_anywhere_is_noticed),
     };
     return cmocka_run_group_tests_name("policy_text", tests, NULL, NULL);
 }

@@ -1,144 +1,15 @@
-/* observe/profile.h: that the estimates are right, that sampled blocks are good blocks, and what is counted of them. The file
- * that is written has tests of its own (profile_dump_test.c). */
+/* observe/profile.h: that sampled blocks are good blocks, and what is counted of them. That the estimates are right, and what happens
+ * under load, have tests of their own, and so has the file that is written (profile_dump_test.c). */
 #include "unit.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "arena/meta.h"
-#include "base/chance.h"
 #include "check/check.h"
-#include "config/policy.h"
-#include "fake_os.h"
-#include "heaps.h"
+#include "check/nearest.h"
 #include "observe/depot.h"
-#include "observe/profile_slabs.h"
 #include "profiles.h"
-#include "random.h"
-#include "scale.h"
-
-enum { RATE = 16384, SIZES_MOST = 64 };
-
-/* ---- Estimates. */
-
-struct expectation {
-    double bytes;
-    double variance;
-};
-
-static void expect(struct expectation *expected, size_t size)
-{
-    double chance = chance_within((double)size / RATE);
-    expected->bytes += (double)size;
-    expected->variance += (double)size * (double)size * (1 - chance) / chance;
-}
-
-static void check_estimate(const struct expectation *expected, double estimate)
-{
-    double miss = estimate - expected->bytes;
-    CHECK(miss * miss <= 9 * expected->variance);
-}
-
-static size_t some_size(uint64_t *seed)
-{
-    static const size_t limits[] = {16, 64, 300, 2000, 30000, 300000};
-    return 1 + random_below(seed, limits[random_below(seed, 6)]);
-}
-
-static void balanced_loops_are_estimated_rightly(void)
-{
-    uint64_t seed = 5;
-    struct expectation expected = {0};
-    profile_begin(RATE);
-    for (size_t i = 0; i < scaled_work(400000); i++) {
-        size_t size = some_size(&seed);
-        expect(&expected, size);
-        hak_free(hak_malloc(size));
-    }
-    CHECK(expected.variance < expected.bytes * expected.bytes / 100);
-    check_estimate(&expected, profile_estimate(profile_allocated));
-    CHECK(profile_totals.live.count == 0 && profile_totals.live.bytes == 0 && profile_totals.live_weight == 0);
-}
-
-/* Patterns: the same few sizes, always in the same order. */
-static void patterns_are_estimated_rightly(void)
-{
-    static const size_t sizes[] = {8, 16384, 24, 4096, 100, 48};
-    struct expectation expected[6] = {{0}};
-    double estimate[6] = {0};
-    profile_begin(RATE);
-    for (size_t i = 0; i < scaled_work(300000); i++) {
-        expect(&expected[i % 6], sizes[i % 6]);
-        hak_free(hak_malloc(sizes[i % 6]));
-    }
-    for (uint32_t i = 0; i < profile_totals.sites; i++) {
-        struct site site;
-        sites_copy(i, &site);
-        for (size_t j = 0; j < 6; j++)
-            if (site.allocated.bytes == site.allocated.count * sizes[j])
-                estimate[j] += profile_scaled(&site.allocated);
-    }
-    for (size_t j = 0; j < 6; j++)
-        check_estimate(&expected[j], estimate[j]);
-}
-
-static void live_sets_are_estimated_rightly(void)
-{
-    enum { BLOCKS = 20000 };
-    static char *blocks[BLOCKS];
-    static size_t sizes[BLOCKS];
-    uint64_t seed = 6;
-    struct expectation all = {0};
-    struct expectation half = {0};
-    profile_begin(RATE);
-    for (int i = 0; i < BLOCKS; i++) {
-        sizes[i] = some_size(&seed);
-        blocks[i] = hak_malloc(sizes[i]);
-        expect(&all, sizes[i]);
-    }
-    check_estimate(&all, profile_estimate(profile_live));
-    check_estimate(&all, (double)profile_totals.live_weight);
-    for (int i = 0; i < BLOCKS; i++) {
-        if (i % 2 == 0)
-            hak_free(blocks[i]);
-        else
-            expect(&half, sizes[i]);
-    }
-    check_estimate(&half, profile_estimate(profile_live));
-    check_estimate(&all, profile_estimate(profile_peak));
-    check_estimate(&all, (double)profile_totals.peak_weight);
-    check_estimate(&all, profile_estimate(profile_allocated));
-    for (int i = 1; i < BLOCKS; i += 2)
-        hak_free(blocks[i]);
-    CHECK(profile_totals.live_weight == 0 && slabs_counts().blocks == 0 && slabs_counts().bytes == 0);
-    check_estimate(&all, profile_estimate(profile_peak));
-}
-
-/* What grows where it is was requested by all that it grew. */
-static void growing_blocks_are_estimated_rightly(void)
-{
-    enum { BLOCKS = 400, STEP = 8192, STEPS = 30 };
-    static char *blocks[BLOCKS];
-    struct expectation expected = {0};
-    profile_begin(RATE * 16);
-    for (int i = 0; i < BLOCKS; i++) {
-        blocks[i] = hak_malloc(40000);
-        for (size_t step = 1; step <= STEPS; step++)
-            blocks[i] = hak_realloc(blocks[i], 40000 + step * STEP);
-        double size = 40000 + STEPS * STEP;
-        double chance = chance_within(size / (RATE * 16));
-        expected.bytes += size;
-        expected.variance += size * size * (1 - chance) / chance;
-    }
-    check_estimate(&expected, profile_estimate(profile_live));
-    for (int i = 0; i < BLOCKS; i++)
-        hak_free(blocks[i]);
-    CHECK(profile_totals.live.count == 0 && profile_totals.live.bytes == 0);
-}
 
 /* ---- Blocks. */
 
@@ -384,6 +255,22 @@ static void frees_after_the_end_are_counted(void)
     CHECK(profile_totals.live.count == 0);
 }
 
+static void what_an_address_is_near_is_known(void)
+{
+    char found[160];
+    char text[160];
+    profile_begin(1);
+    char *block = hak_malloc(60);
+    CHECK(is_sampled(block));
+    for (int freed = 0; freed < 2; freed++) {
+        snprintf(text, sizeof text, "5 bytes into a %s block of 64 B at %p", freed ? "freed" : "live", (void *)block);
+        (void)nearest_describe((uintptr_t)block + 5, found, sizeof found);
+        CHECK(strcmp(found, text) == 0);
+        if (!freed)
+            hak_free(block);
+    }
+}
+
 static void check_mode_comes_first(void)
 {
     profile_begin(1);
@@ -401,203 +288,9 @@ static void check_mode_comes_first(void)
     CHECK(hak_profile_start(1) == ENOTSUP);
 }
 
-/* ---- Memory. */
-
-static void memory_is_bounded(void)
-{
-    enum { BLOCKS = 100000 };
-    static char *blocks[BLOCKS];
-    profile_bytes_most = 1 << 20;
-    profile_begin(1);
-    int sampled = 0;
-    for (int i = 0; i < BLOCKS; i++) {
-        blocks[i] = hak_malloc(40);
-        CHECK(blocks[i] != NULL);
-        memset(blocks[i], 3, 40);
-        sampled += is_sampled(blocks[i]);
-    }
-    CHECK(profile_bytes() <= 1 << 20);
-    CHECK(sampled > 1000 && sampled < BLOCKS);
-    CHECK(profile_totals.dropped == (uint64_t)(BLOCKS - sampled));
-    for (int i = 0; i < BLOCKS; i++)
-        hak_free(blocks[i]);
-    /* There is room again. */
-    CHECK(is_sampled(hak_malloc(40)));
-}
-
-static void lives_without_memory(void)
-{
-    heap_own();
-    fake_os_refuse(FAKE_RESERVE | FAKE_COMMIT, 1, FAKE_EVERY);
-    while (meta_alloc(64 << 10) != NULL) /* what the metadata have left */
-        ;
-    CHECK(hak_profile_start(1) == ENOMEM && !profile_runs());
-    fake_os_obey();
-    CHECK(hak_profile_start(1) == 0);
-}
-
-static void lives_with_little_memory(void)
-{
-    static void *blocks[50000];
-    enum { BLOCKS = sizeof blocks / sizeof blocks[0] };
-    profile_begin(1);
-    fake_os_refuse_some(FAKE_ALL & ~(unsigned)FAKE_RANDOM, 2, 77);
-    for (int round = 0; round < 3; round++) {
-        for (size_t i = 0; i < BLOCKS; i++)
-            blocks[i] = hak_malloc(1 + i % 700 * (i % 100 == 0 ? 100 : 1));
-        for (size_t i = 0; i < BLOCKS; i++)
-            hak_free(blocks[i]);
-    }
-    fake_os_obey();
-    CHECK(profile_totals.live.count == 0);
-}
-
-/* One empty slab of a class is kept. */
-static void empty_slabs_go_back(void)
-{
-    enum { BLOCKS = 3000 };
-    static void *blocks[BLOCKS];
-    profile_begin(1);
-    struct span_stats before;
-    struct span_stats after;
-    span_stats(&before);
-    for (int i = 0; i < BLOCKS; i++)
-        blocks[i] = hak_malloc(1000);
-    for (int i = 0; i < BLOCKS; i++)
-        hak_free(blocks[i]);
-    span_stats(&after);
-    CHECK(after.used_bytes <= before.used_bytes + 8 * UNIT_SIZE);
-}
-
-/* ---- Threads, forks, signals. */
-
-enum { THREADS = 6, SLOTS = 512 };
-static void *volatile slots[SLOTS];
-static pthread_key_t late_key;
-
-static void free_late(void *value)
-{
-    if (value == &late_key)
-        return;
-    hak_free(value);
-    hak_free(hak_malloc(100));
-}
-
-static void *trade(void *argument)
-{
-    uint64_t seed = (uintptr_t)argument;
-    CHECK(pthread_setspecific(late_key, hak_malloc(48)) == 0);
-    for (size_t i = 0; i < scaled_work(100000); i++) {
-        size_t size = random_below(&seed, 50) == 0 ? random_below(&seed, 200000) : random_below(&seed, 500);
-        hak_free(__atomic_exchange_n(&slots[random_below(&seed, SLOTS)], hak_malloc(size), __ATOMIC_ACQ_REL));
-    }
-    return NULL;
-}
-
-static void run_threads(void)
-{
-    pthread_t threads[THREADS];
-    CHECK(pthread_key_create(&late_key, free_late) == 0);
-    for (uintptr_t i = 0; i < THREADS; i++)
-        CHECK(pthread_create(&threads[i], NULL, trade, (void *)(i + 1)) == 0);
-    for (int i = 0; i < THREADS; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    for (int i = 0; i < SLOTS; i++)
-        hak_free(slots[i]);
-}
-
-static void is_for_many_threads(void)
-{
-    profile_begin(1000);
-    run_threads();
-    CHECK(profile_totals.live.count == 0 && profile_totals.live_weight == 0 && slabs_counts().blocks == 0);
-    CHECK(profile_totals.allocated.count > 1000);
-}
-
-static uint32_t ended;
-
-static void *allocate_on(void *unused)
-{
-    while (!__atomic_load_n(&ended, __ATOMIC_RELAXED))
-        hak_free(hak_malloc(100));
-    return unused;
-}
-
-static void survives_forks(void)
-{
-    pthread_t threads[2];
-    profile_begin(1);
-    void *small = hak_malloc(100);
-    void *large = hak_malloc(100000);
-    for (int i = 0; i < 2; i++)
-        CHECK(pthread_create(&threads[i], NULL, allocate_on, NULL) == 0);
-    for (int i = 0; i < 50; i++) {
-        int status;
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            hak_free(small);
-            hak_free(large);
-            hak_free(hak_malloc(64));
-            CHECK(is_sampled(hak_malloc(64)));
-            _exit(0);
-        }
-        CHECK(waitpid(child, &status, 0) == child && status == 0);
-    }
-    __atomic_store_n(&ended, 1, __ATOMIC_RELAXED);
-    for (int i = 0; i < 2; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(profile_totals.live.count == 2);
-    hak_free(small);
-    hak_free(large);
-}
-
-static void *volatile handed;
-
-static void handle(int number)
-{
-    int saved = errno;
-    (void)number;
-    hak_free(__atomic_exchange_n(&handed, NULL, __ATOMIC_RELAXED));
-    hak_free(hak_malloc(100)); /* NULL, if this thread holds a lock */
-    errno = saved;
-}
-
-static void *send_signals(void *to)
-{
-    while (!__atomic_load_n(&ended, __ATOMIC_RELAXED)) {
-        CHECK(pthread_kill(*(pthread_t *)to, SIGUSR1) == 0);
-        usleep(20);
-    }
-    return NULL;
-}
-
-static void handlers_may_free_sampled_blocks(void)
-{
-    pthread_t sender;
-    pthread_t self = pthread_self();
-    profile_begin(1);
-    CHECK(signal(SIGUSR1, handle) != SIG_ERR);
-    CHECK(pthread_create(&sender, NULL, send_signals, &self) == 0);
-    for (size_t i = 0; i < scaled_work(300000); i++) {
-        void *block = hak_malloc(64);
-        CHECK(block != NULL);
-        hak_free(__atomic_exchange_n(&handed, block, __ATOMIC_RELAXED));
-    }
-    __atomic_store_n(&ended, 1, __ATOMIC_RELAXED);
-    CHECK(pthread_join(sender, NULL) == 0);
-    hak_free(handed);
-    hak_free(hak_malloc(64));
-    CHECK(profile_totals.live.count == 0 && slabs_counts().blocks == 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(balanced_loops_are_estimated_rightly),
-        UNIT_TEST(patterns_are_estimated_rightly),
-        UNIT_TEST(live_sets_are_estimated_rightly),
-        UNIT_TEST(growing_blocks_are_estimated_rightly),
         UNIT_TEST(serves_each_size),
         UNIT_TEST(serves_each_alignment),
         UNIT_TEST(zeroes_and_resizes),
@@ -610,13 +303,7 @@ int main(void)
         UNIT_TEST(starts_and_stops),
         UNIT_TEST(frees_after_the_end_are_counted),
         UNIT_TEST(check_mode_comes_first),
-        UNIT_TEST(memory_is_bounded),
-        UNIT_TEST(lives_without_memory),
-        UNIT_TEST(lives_with_little_memory),
-        UNIT_TEST(empty_slabs_go_back),
-        UNIT_TEST(is_for_many_threads),
-        UNIT_TEST(survives_forks),
-        UNIT_TEST(handlers_may_free_sampled_blocks),
+        UNIT_TEST(what_an_address_is_near_is_known),
     };
     return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "heaps.h"
 #include "worker.h"
 
-enum { BLOCKS = 8192, SIZE = 1024, LATE_MS = 24, NOT_LATE_MS = 16, START_MS = 1000 };
+enum { BLOCKS = 8192, SIZE = 1024, LATE_MS = 3, NOT_LATE_MS = 2, START_MS = 1000 };
 
 static char *blocks[BLOCKS];
 

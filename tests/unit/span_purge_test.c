@@ -152,11 +152,40 @@ static void purges_may_overlap(void)
     for (int i = 0; i < PURGERS; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
     alarm(20); /* a damaged list has no end */
-    span_after_fork();
+    span_after_fork(false);
     alarm(0);
     struct span_stats stats;
     span_stats(&stats);
     CHECK(stats.used_bytes == 0);
+}
+
+static char *taken_in_child;
+
+/* A signal handler that forks, seen from the child. */
+static void become_a_child(void)
+{
+    bool zero;
+    span_lock_all();
+    span_after_fork(true);
+    span_unlock_all();
+    taken_in_child = grains_take(8, 1, &zero);
+    grains_write_words(taken_in_child, 8, 5);
+}
+
+static void own_purge_goes_on_in_child(void)
+{
+    grains_init();
+    char *run = grains_take_any(8);
+    grains_give(run, 8, true);
+    fake_os_before_purge(become_a_child);
+    CHECK(span_purge_all() == 8 * grain_bytes);
+    fake_os_before_purge(NULL);
+    CHECK(taken_in_child != NULL && taken_in_child != run);
+    grains_check_words(taken_in_child, 8, 5);
+    span_lock_all();
+    span_after_fork(false);
+    span_unlock_all();
+    CHECK(grains_take_any(8) == run);
 }
 
 int main(void)
@@ -169,6 +198,7 @@ int main(void)
         UNIT_TEST(huge_pages_are_given_back_whole),
         UNIT_TEST(refused_purge_keeps_content),
         UNIT_TEST(purges_may_overlap),
+        UNIT_TEST(own_purge_goes_on_in_child),
     };
     return cmocka_run_group_tests_name("span_purge", tests, NULL, NULL);
 }

@@ -1,0 +1,164 @@
+/* api/live.h: the page that tools read, where there is no memory for it, and in children. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/live.h"
+#include "config/paths.h"
+#include "hakmem.h"
+#include "os/os.h"
+
+enum { THREADS = 60, CHILDREN = 30, PAGE_MOST = 1 << 20, LENGTH_AT = 560, TEXT_AT = 1024 };
+
+static char directory[64];
+static char path[128];
+static char text[PAGE_MOST];
+
+static void make_directory(void)
+{
+    strcpy(directory, "/tmp/hakmem-live-XXXXXX");
+    CHECK(mkdtemp(directory) != NULL && path_set(PATH_LIVE, directory));
+    snprintf(path, sizeof path, "%s/%d", directory, (int)getpid());
+}
+
+/* The text's length in the file. */
+static uint32_t read_page(void)
+{
+    uint32_t length;
+    int file = open(path, O_RDONLY);
+    CHECK(file >= 0);
+    CHECK(read(file, text, sizeof text) == PAGE_MOST && close(file) == 0);
+    CHECK(strcmp(text, "hakmemL") == 0);
+    memcpy(&length, text + LENGTH_AT, sizeof length);
+    CHECK(length < PAGE_MOST - TEXT_AT);
+    CHECK(length == 0 || (text[TEXT_AT] == '{' && text[TEXT_AT + length - 1] == '\n'));
+    return length;
+}
+
+static void end(void)
+{
+    live_end();
+    CHECK(rmdir(directory) == 0);
+}
+
+static pthread_barrier_t all_are_born;
+
+static void *be_there(void *unused)
+{
+    hak_free(hak_malloc(100));
+    (void)pthread_barrier_wait(&all_are_born);
+    (void)pthread_barrier_wait(&all_are_born);
+    return unused;
+}
+
+/* Each thread is a row of the text. */
+static void grows_with_its_text(void)
+{
+    pthread_t threads[THREADS];
+    make_directory();
+    hak_free(hak_malloc(100));
+    CHECK(live_update() != NULL);
+    uint32_t before = read_page();
+    CHECK(before > 0);
+    CHECK(pthread_barrier_init(&all_are_born, NULL, THREADS + 1) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, be_there, NULL) == 0);
+    (void)pthread_barrier_wait(&all_are_born);
+    CHECK(live_update() != NULL);
+    uint32_t length = read_page();
+    CHECK(length > before + THREADS * 100 && length > 16 << 10);
+    (void)pthread_barrier_wait(&all_are_born);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    end();
+}
+
+/* A file system of one page, for this process alone. False: who tests may not make one. */
+static bool mount_small(void)
+{
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        return false;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
+           && mount("tmpfs", directory, "tmpfs", 0, "size=4k,mode=700") == 0;
+}
+
+static void lives_without_memory_for_its_text(void)
+{
+    make_directory();
+    if (mount_small()) {
+        CHECK(live_update() != NULL && read_page() == 0);
+        CHECK(live_update() != NULL && live_words() != NULL);
+        live_end();
+        CHECK(umount2(directory, MNT_DETACH) == 0);
+    }
+    CHECK(rmdir(directory) == 0);
+}
+
+static void lives_without_memory(void)
+{
+    char other[128];
+    make_directory();
+    if (mount_small()) {
+        snprintf(other, sizeof other, "%s/other", directory);
+        int file = open(other, O_WRONLY | O_CREAT, 0600);
+        CHECK(file >= 0 && write(file, text, os_page_size()) == (ssize_t)os_page_size());
+        CHECK(live_update() == NULL && live_words() == NULL && access(path, F_OK) != 0);
+        CHECK(close(file) == 0 && unlink(other) == 0);
+        CHECK(umount2(directory, MNT_DETACH) == 0);
+    }
+    CHECK(rmdir(directory) == 0);
+}
+
+static bool stop;
+
+static void *update(void *unused)
+{
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+        (void)live_update();
+    return unused;
+}
+
+/* Whatever another thread of the parent was at. */
+static void children_have_their_own(void)
+{
+    pthread_t thread;
+    make_directory();
+    CHECK(live_update() != NULL);
+    CHECK(pthread_create(&thread, NULL, update, NULL) == 0);
+    for (int i = 0; i < CHILDREN; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            bool made = live_update() != NULL;
+            live_end();
+            _exit(made ? 0 : 1);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(read_page() > 0);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(grows_with_its_text),
+        UNIT_TEST(lives_without_memory_for_its_text),
+        UNIT_TEST(lives_without_memory),
+        UNIT_TEST(children_have_their_own),
+    };
+    return cmocka_run_group_tests_name("live", tests, NULL, NULL);
+}

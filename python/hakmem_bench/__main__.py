@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from rich.console import Console
 
 from hakmem_bench import (
-    attack_section,
-    attacks,
-    cost_section,
     counting,
+    documents,
     gate,
     lab,
     layout,
-    learning_chart,
-    learning_run,
-    learning_section,
-    learning_warm_section,
-    markdown,
-    memory_page,
     page,
     peers,
     suite,
     table,
-    watching,
 )
-from hakmem_bench.model import OURS, ROOT, CannotError, read
+from hakmem_bench.model import OURS, CannotError, read
 from hakmem_cli import build
 from hakmem_cli.arguments import Parser, ended
 from hakmem_cli.say import say
@@ -38,15 +28,6 @@ _COMMANDS = (
     *("peers", "list", "compare", "ab", "ablate", "checks", "hardened", "learning", "watching", "attacks"),
     *("gate", "layout", "docs", "page"),
 )
-_DOCS = ROOT / "docs"
-_SAFETY = _DOCS / "safety.md"
-_LEARNING = _DOCS / "learning.md"
-_OBSERVABILITY = _DOCS / "observability.md"
-_NOTES = ROOT / "bench" / "notes.json"
-_PAGES = {
-    "benchmarks": (markdown.benchmarks_page, markdown.picture),
-    "memory": (memory_page.memory_page, memory_page.picture),
-}
 
 
 def _repetitions(text: str) -> int:
@@ -93,29 +74,8 @@ def _list(console: Console) -> int:
 
 
 def _docs(path: Path) -> int:
-    notes = json.loads(_NOTES.read_text()) if _NOTES.exists() else {}
-    if attacks.is_result(path):
-        _SAFETY.write_text(attack_section.put_into(_SAFETY.read_text(), attacks.read(path)))
-        return 0
-    result = read(path)
-    if watching.is_result(result):
-        _OBSERVABILITY.write_text(watching.put_into(_OBSERVABILITY.read_text(), result))
-        return 0
-    if learning_run.is_result(result):
-        for part in (learning_section, learning_warm_section):
-            if part.is_of(result):
-                _LEARNING.write_text(part.put_into(_LEARNING.read_text(), result))
-        for name, picture in learning_chart.pictures(result).items():
-            (_DOCS / f"{name}.svg").write_text(picture)
-        return 0
-    part = cost_section.part_of(result)
-    if part is not None:
-        document = _DOCS / part.document
-        document.write_text(cost_section.put_into(document.read_text(), part, result))
-        return 0
-    for name, (text, picture) in _PAGES.items():
-        (_DOCS / f"{name}.md").write_text(text(result, notes))
-        (_DOCS / f"{name}.svg").write_text(picture(result))
+    for file, text in documents.showing(path, documents.DOCS).items():
+        file.write_text(text)
     return 0
 
 
@@ -228,6 +188,7 @@ def main(words: list[str]) -> int:
 
     def command() -> int:
         parsed = _parse(words, console)
+        lab.check_output(getattr(parsed, "output", None))
         return int(parsed.call(parsed))
 
     return ended(command)

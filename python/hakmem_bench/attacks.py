@@ -7,11 +7,11 @@ import os
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Peer
+from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Peer, write_file
 
 CHECKED = "hakmem, check mode"
 # Those of hakmem, in the order of tables.
@@ -58,9 +58,7 @@ class Attacked:
     outcomes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        kept = {"schema": SCHEMA, **asdict(self)}
-        path.write_text(json.dumps(kept, indent=1) + "\n")
+        write_file(path, {"schema": SCHEMA, **asdict(self)})
 
 
 def is_result(path: Path) -> bool:
@@ -123,20 +121,18 @@ def checked(ours: Peer) -> Peer:
     return Peer(CHECKED, ours.version, ours.source, ours.library, {"HAKMEM_CHECK": "1"})
 
 
-def attack_all(
-    peers: Sequence[Peer], provenance: dict[str, str], step: Callable[[str], None], repetitions: int = REPETITIONS
-) -> Attacked:
-    result = Attacked(provenance, list(peers))
+def attack_all(result: Attacked, step: Callable[[str], None], repetitions: int = REPETITIONS) -> Iterator[None]:
+    """Fills the result; stops after each attack, when it could be kept."""
     with tempfile.TemporaryDirectory() as directory:
         program = build(Path(directory))
         for attack in all_attacks(program):
             step(attack.name)
             result.outcomes[attack.name] = {
                 peer.name: [run(program, attack, peer) for _ in range(repetitions)]
-                for peer in peers
+                for peer in result.peers
                 if not peer.missing
             }
-    return result
+            yield
 
 
 def typical(outcomes: Sequence[str]) -> str:

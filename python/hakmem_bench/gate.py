@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from hakmem_bench import counting, listing, runner, stats
-from hakmem_bench.model import ROOT, Peer, Sample, Test
+from hakmem_bench.model import ROOT, CannotError, Peer, Sample, Test
 
 GOLDEN = ROOT / "bench" / "golden.json"
 
@@ -45,10 +45,13 @@ def count(library: Path) -> Numbers:
     for counted in counting.COUNTED:
         found = counting.count(counted, peer)
         if found.status != "ok":
-            raise RuntimeError(f"{counted.name}: {found.status}")
+            raise CannotError(f"{counted.name}: {found.status}")
         numbers.instructions[counted.name] = round(found.instructions, 2)
     for name in _FUNCTIONS:
-        numbers.hit_paths[name] = listing.mix(listing.hit_path(listing.disassemble(library, name)))
+        path = listing.hit_path(listing.disassemble(library, name))
+        if not path or not path[-1].mnemonic.startswith("ret"):
+            raise CannotError(f"{library}: {name} has no hit path that ends in a return")
+        numbers.hit_paths[name] = listing.mix(path)
     return numbers
 
 

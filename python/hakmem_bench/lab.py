@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -83,6 +84,22 @@ class _Bar:
         if not self._console.is_terminal and test != self._said:
             self._console.print(test)
             self._said = test
+
+
+def check_output(output: Path | None) -> None:
+    """Before anything is measured: a result that could not be written would be lost."""
+    if output is None:
+        return
+    if output.suffix == ".html":
+        raise CannotError(f"--output {output}: its page is to have that name; legal is another, as FILE.json")
+    if output.is_dir():
+        raise CannotError(f"--output {output}: is a directory; legal is the name of a file")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output.parent):
+            pass
+    except OSError as error:
+        raise CannotError(f"--output {output}: {error.strerror}") from error
 
 
 def _install(tests: Sequence[Test], console: Console) -> dict[str, str]:
@@ -212,12 +229,19 @@ def watch(output: Path | None, asked: str, console: Console) -> int:
     build.build_benchmarks()
     measured = watching.peers_of(peers.ours(library))
     result = Result(provenance.facts(library, asked), measured)
-    with _Bar(console, len(measured) * len((*watching.PROGRAMS, *watching.BARE))) as bar:
-        result.counts = watching.count(measured, bar.step)
     path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-watching.json"
+    with _Bar(console, len(measured) * len((*watching.PROGRAMS, *watching.BARE))) as bar:
+        try:
+            for counts in watching.count(measured, bar.step):
+                result.counts.append(counts)
+                result.write(path)
+        except KeyboardInterrupt:
+            result.complete = False
+    if not result.complete:
+        console.print("interrupted: what was counted is kept")
     result.write(path)
     console.print(f"result file {path}")
-    return int(any(one.status != "ok" for one in result.counts))
+    return 130 if not result.complete else int(any(one.status != "ok" for one in result.counts))
 
 
 def learn(options: Options, asked: str, console: Console) -> int:
@@ -259,13 +283,19 @@ def attack(names: str | None, repetitions: int | None, output: Path | None, aske
     ours, hard = _both()
     others = get_peers([name for name in wanted if name != OURS], console)
     facts = provenance.facts(Path(ours.library), asked)
-    with _Bar(console, 0) as bar:
-        measured = [ours, hard, attacks.checked(ours), *others]
-        result = attacks.attack_all(measured, facts, bar.step, repetitions or attacks.REPETITIONS)
     path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-attacks.json"
+    result = attacks.Attacked(facts, [ours, hard, attacks.checked(ours), *others])
+    complete = True
+    with _Bar(console, 0) as bar:
+        try:
+            for _ in attacks.attack_all(result, bar.step, repetitions or attacks.REPETITIONS):
+                result.write(path)
+        except KeyboardInterrupt:
+            complete = False
+            console.print("interrupted: the attacks that all allocators have had are kept")
     result.write(path)
     for peer in attacks.allocators(result):
         stopped = f"{attacks.stopped(result, peer.name)} of {len(result.outcomes)}"
         console.print(f"{peer.name:20} {stopped} stopped or without effect")
     console.print(f"result file {path}")
-    return 0
+    return 0 if complete else 130

@@ -10,6 +10,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from hakmem_bench.model import CannotError
+
 _PREFIXES = {"lock", "rep", "repz", "repnz", "bnd", "notrack", "data16", "cs", "ds"}
 # These read their last operand, or write no memory at all.
 _READ_ONLY = ("cmp", "test", "bt")
@@ -66,8 +68,10 @@ class Instruction:
 def disassemble(library: Path, name: str) -> list[Instruction]:
     """The instructions of a function of the library."""
     command = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={name}", str(library)]
-    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    function = listing.partition(f"<{name}>:\n")[2].partition("\n\n")[0]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CannotError(f"{library}: objdump ends with {done.returncode}: {done.stderr.strip()[-200:]}")
+    function = done.stdout.partition(f"<{name}>:\n")[2].partition("\n\n")[0]
     lines = re.findall(r"^ *([0-9a-f]+):\t(.+?)\s*$", function, re.MULTILINE)
     return [Instruction(int(address, 16), text) for address, text in lines]
 

@@ -54,7 +54,7 @@ class Test:
     threads: int = 1
     setup: Callable[[Path], None] | None = None
     """Makes what the program needs in the directory given, once per run of the lab. The command may say {data} for that
-    directory."""
+    directory, and {scripts} for bench/programs."""
     preloads_itself: bool = False
     """The command is a driver of a server: it is run without the library, starts the server with the environment in
     the JSON object HAK_BENCH_ENVIRONMENT added to its own, and prints a line `Sample = {"seconds": S, "peak_kib": K}`
@@ -147,10 +147,15 @@ class Result:
     """False if it was interrupted."""
 
     def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(".tmp")
-        unfinished.write_text(json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n")
-        unfinished.replace(path)
+        write_file(path, {"schema": SCHEMA, **asdict(self)})
+
+
+def write_file(path: Path, kept: dict[str, Any]) -> None:
+    """Whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(kept, indent=1) + "\n")
+    unfinished.replace(path)
 
 
 def read(path: Path) -> Result:

@@ -85,10 +85,15 @@ def _write(record: dict[str, Peer]) -> None:
 
 
 def known(names: Sequence[str]) -> list[Peer]:
-    """Those that have been fetched and are still there, or were found not to be had."""
+    """Those that have been fetched and are still there, or were found not to be had. What the system upgrades is asked
+    again what version it is."""
 
     def is_there(peer: Peer | None) -> bool:
-        return peer is not None and (bool(peer.missing) or not peer.library or Path(peer.library).exists())
+        if peer is None or peer.missing:
+            return peer is not None
+        if isinstance(_SOURCES.get(peer.name), (sources.LibC, sources.Debian)):
+            return False
+        return not peer.library or Path(peer.library).exists()
 
     record = _record()
     return [record[name] for name in names if is_there(record.get(name))]

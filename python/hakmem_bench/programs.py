@@ -6,20 +6,19 @@ import shutil
 from collections.abc import Iterable
 
 from hakmem_bench import program_inputs as inputs
-from hakmem_bench.model import ROOT, Test
+from hakmem_bench.model import Test
 
-SCRIPTS = ROOT / "bench" / "programs"
 GROUP = "programs"
 # Strings get the same hashes in every run, so that tables grow and probe alike.
 PYTHON = ("/usr/bin/env", "PYTHONHASHSEED=0", "/usr/bin/python3")
 PYTHON_ON_MALLOC = ("/usr/bin/env", "PYTHONHASHSEED=0", "PYTHONMALLOC=malloc", "/usr/bin/python3")
 PERL = ("/usr/bin/env", "PERL_HASH_SEED=0", "PERL_PERTURB_KEYS=0", "/usr/bin/perl")
-REDIS = ("/usr/bin/python3", str(SCRIPTS / "redis_bench.py"))
+REDIS = ("/usr/bin/python3", "{scripts}/redis_bench.py")
 GHOSTSCRIPT = ("/usr/bin/gs", "-q", "-dBATCH", "-dNOPAUSE", "-sDEVICE=ppmraw", "-r150", "-sOutputFile=/dev/null")
 
 
 def script(name: str) -> str:
-    return str(SCRIPTS / name)
+    return f"{{scripts}}/{name}"
 
 
 TESTS: tuple[Test, ...] = (

@@ -15,6 +15,7 @@ from hakmem_bench.model import ROOT, CannotError, Peer, Sample, Test
 
 PROGRAMS = ROOT / "build" / "release" / "bench"
 DATA = ROOT / "build" / "lab" / "data"
+SCRIPTS = ROOT / "bench" / "programs"
 
 _MILLION = 1e6
 # How often strace's table says a call was made: "% time, seconds, usecs/call, calls, errors, syscall".
@@ -42,7 +43,10 @@ def program_of(name: str) -> str:
 
 def command_of(test: Test, quick: bool) -> list[str]:
     words = test.quick if quick and test.quick is not None else test.command
-    return [program_of(words[0]), *(word.replace("{data}", str(DATA / test.name)) for word in words[1:])]
+    places = {"{data}": DATA / test.name, "{scripts}": SCRIPTS}
+    for name, place in places.items():
+        words = tuple(word.replace(name, str(place)) for word in words)
+    return [program_of(words[0]), *words[1:]]
 
 
 def prepare(test: Test) -> None:

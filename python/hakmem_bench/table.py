@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from rich import box
@@ -228,8 +229,13 @@ def _verdict(first: Ratio, second: Ratio) -> str:
 
 
 def _same_work(old: TestResult, new: TestResult) -> bool:
-    """The arguments are the same; the program may lie elsewhere."""
-    return old.command[1:] == new.command[1:]
+    """The arguments are the same; the program, and the sources with its scripts, may lie elsewhere."""
+    return _arguments(old) == _arguments(new)
+
+
+def _arguments(test: TestResult) -> list[str]:
+    """With the scripts where commands say that they are, whether the result tells their path or not."""
+    return [re.sub(r"^/.*/bench/programs/", "{scripts}/", word) for word in test.command[1:]]
 
 
 def _count_changes(a: list[Counts], b: list[Counts]) -> Iterator[Table]:

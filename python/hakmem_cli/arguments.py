@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
@@ -28,12 +31,45 @@ def named(text: str, what: str, legal: Sequence[str]) -> list[str]:
     return names
 
 
-def ended(command: Callable[[], int]) -> int:
-    """The exit code of a command, which may say that it cannot, or be interrupted."""
+def _prepare_streams() -> None:
+    """Streams that were closed when this process was started lead nowhere. Any text can be written: not all names are
+    UTF-8."""
+    sys.stdin = sys.stdin or open(os.devnull)
+    sys.stdout = sys.stdout or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _why_not_written() -> OSError | None:
+    """Of what is left for standard output. It goes nowhere then: Python would try again at its end, and complain."""
     try:
-        return int(command())
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return error
+    return None
+
+
+def ended(command: Callable[[], int]) -> int:
+    """The exit code of a command, which may say that it cannot, or be interrupted. What the system refuses is one line
+    too; that nobody reads on is no error."""
+    _prepare_streams()
+    said = ""
+    try:
+        code = int(command())
     except CannotError as error:
-        say(str(error))
-        return CANNOT
+        code, said = CANNOT, str(error)
     except KeyboardInterrupt:
-        return 130
+        code = 130
+    except BrokenPipeError:
+        code = 0
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        code, said = CANNOT, f"{where}{error.strerror or error}"
+    why = _why_not_written()
+    if why is not None and not isinstance(why, BrokenPipeError):
+        code, said = CANNOT, f"standard output: {why.strerror}"
+    if said:
+        say(said)
+    return code

@@ -29,7 +29,13 @@ _PACKAGES = {
     "libtcmalloc-minimal4": f"{_LIBRARIES}/libtcmalloc_minimal.so.4",
 }
 # Without one of these a test is skipped, and says so.
-_ANALYSERS = {"clang-tidy": "clang-tidy", "cppcheck": "cppcheck", "chromium": "chromium", "bpftrace": "bpftrace"}
+_OPTIONAL = {
+    "clang-tidy": "clang-tidy",
+    "cppcheck": "cppcheck",
+    "chromium": "chromium",
+    "bpftrace": "bpftrace",
+    "python3": "/usr/bin/python3",  # Debian's own, whatever runs us
+}
 
 
 def _is_there(proof: str) -> bool:
@@ -51,7 +57,7 @@ def _install(missing: list[str]) -> None:
 
 def ensure(more: list[str]) -> None:
     """Of our own needs and of `more`, what is missing is installed."""
-    needed = {**_PACKAGES, **ports.PACKAGES, **(_ANALYSERS if apt.may_install() else {})}
+    needed = {**_PACKAGES, **ports.PACKAGES, **(_OPTIONAL if apt.may_install() else {})}
     missing = [package for package, proof in needed.items() if not _is_there(proof)]
     if shutil.which("dpkg-query") is not None:
         missing += [package for package in more if not apt.is_installed(package)]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from pathlib import Path
 
-from hakmem_cli import policy_merge, policy_text, policy_words
+from hakmem_cli import files, policy_merge, policy_text, policy_words
 from hakmem_cli.arguments import Parser
 from hakmem_cli.policy_text import Part
-from hakmem_cli.say import CannotError, say
+from hakmem_cli.say import CannotError, printable, say
 
 
 def _chosen(parts: list[Part], program: str | None, where: str) -> list[Part]:
@@ -22,44 +20,26 @@ def _chosen(parts: list[Part], program: str | None, where: str) -> list[Part]:
     return chosen
 
 
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
-
-
-def _replace(path: Path, text: str) -> None:
-    """At once, or not at all."""
-    try:
-        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
-            try:
-                file.write(text.encode(errors="surrogateescape"))
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
-    except OSError as error:
-        raise CannotError(f"{path}: cannot be written: {error.strerror}") from error
+def _bytes(parts: list[Part]) -> bytes:
+    return policy_text.text_of(parts).encode(errors="surrogateescape")
 
 
 def _write(parts: list[Part], output: str | None, *, force: bool) -> None:
-    text = policy_text.text_of(parts)
     if output is None:
-        sys.stdout.buffer.write(text.encode(errors="surrogateescape"))
+        sys.stdout.buffer.write(_bytes(parts))
         return
-    path = Path(output)
-    if path.exists() and not force:
-        raise CannotError(f"{path}: is there already; --force writes over it")
-    _replace(path, text)
-    say(f"written: {path} ({len(parts)} {'program' if len(parts) == 1 else 'programs'})")
+    files.write(Path(output), _bytes(parts), force=force)
+    say(f"written: {output} ({len(parts)} {'program' if len(parts) == 1 else 'programs'})")
 
 
 def _show(parsed: argparse.Namespace) -> int:
     for name in parsed.files:
         parts = _chosen(policy_text.read(Path(name)), parsed.program, name)
         for part in parts:
-            print(_printable(f"{part.name}\n  {policy_words.evidence(part)}"))
-            print("".join(f"  - {sentence}\n" for sentence in policy_words.sentences(part)))
+            print(f"{printable(part.name)}\n  {policy_words.evidence(part)}")
+            print("".join(f"  - {printable(sentence)}\n" for sentence in policy_words.sentences(part)))
         if not parts:
-            print(f"{name}: no program")
+            print(f"{printable(name)}: no program")
     return 0
 
 
@@ -87,11 +67,11 @@ def _clear(parsed: argparse.Namespace) -> int:
             gone = _chosen(parts, parsed.program, name)
             left = [part for part in parts if part not in gone]
         if left:
-            _replace(path, policy_text.text_of(left))
+            files.write(path, _bytes(left), force=True)
         else:
             path.unlink()
         what = "removed" if not left else f"forgotten: {', '.join(part.name for part in gone or [])}"
-        say(f"{path}: {_printable(what)}")
+        say(f"{path}: {what}")
     return 0
 
 

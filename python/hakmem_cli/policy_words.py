@@ -84,7 +84,8 @@ def _purge(value: int, of: str) -> str:
 def _doublings(value: int, of: str) -> str:
     if value == 0:
         return "That time stays as it is, however soon pages are taken again."
-    return f"That time grows up to {1 << value} times as long while pages are taken again soon."
+    times = 1 << value if value < 64 else f"2^{value}"
+    return f"That time grows up to {times} times as long while pages are taken again soon."
 
 
 def _huge_fill(value: int, of: str) -> str:

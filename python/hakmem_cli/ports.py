@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -60,9 +61,15 @@ def _fetch_for_aarch64(root: Path, work: Path) -> None:
         _run("dpkg-deb", "--extract", package, root, cwd=work)
 
 
+def _codename(description: Path) -> str:
+    """The distribution's release, from its os-release; the standard library reads it from Python 3.10 on only."""
+    words = shlex.split(description.read_text(), comments=True)
+    return dict(word.partition("=")[::2] for word in words)["VERSION_CODENAME"]
+
+
 def _build_for_musl(root: Path, work: Path) -> None:
     """Debian's sources: it has no packages for musl."""
-    release = platform.freedesktop_os_release()["VERSION_CODENAME"]
+    release = _codename(Path("/etc/os-release"))
     sources = work / "sources.list"
     sources.write_text(f"deb-src [signed-by={_KEYRING}] http://deb.debian.org/debian {release} main\n")
     options = (f"Dir::Etc::sourcelist={sources}", "Dir::Etc::sourceparts=/dev/null")

@@ -10,6 +10,7 @@ import signal
 import stat
 import tempfile
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def _statistics_file(name: str) -> str:
     return str(path)
 
 
-def _learns(environment: dict[str, str]) -> bool:
+def learns(environment: Mapping[str, str]) -> bool:
     """Does the program, started with this, learn, and so make the file?"""
     learn = environment.get("HAKMEM_LEARN")
     if learn is not None and learn.partition(":")[0] in LEARNS:
@@ -65,7 +66,7 @@ def _policy_file(name: str, environment: dict[str, str]) -> str:
         policy_text.read(path)
     elif not path.parent.is_dir():
         raise CannotError(f"run: --policy {name}: there is no directory {path.parent}")
-    elif not _learns(environment):
+    elif not learns(environment):
         raise CannotError(f"run: --policy {name}: no such file, and nothing learns one; --mode learning does")
     return str(path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from hakmem_cli.say import CannotError
 
@@ -18,6 +20,7 @@ TOOL = "addr2line"
 _CALL = re.compile(r"^(?P<start>\s+#\d+ 0x[0-9a-f]+) \((?P<module>.+)\+0x(?P<offset>[0-9a-f]+)\)$")
 _DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 _UNKNOWN = "??"
+_ANY_BYTES = "surrogateescape"  # names of files may not be UTF-8; they pass as they are
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,15 @@ def _call(line: str) -> _Call | None:
 
 def ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
     """What addr2line knows of these offsets, inlined functions first; nothing, if it cannot read the module."""
-    if not Path(module).is_file():
+    if not os.path.isfile(module):
         return {}
     command = [TOOL, "-a", "-f", "-i", "-C", "-p", "-e", module]
     done = subprocess.run(
-        command, input="".join(f"{offset:#x}\n" for offset in offsets), capture_output=True, text=True
+        command,
+        input="".join(f"{offset:#x}\n" for offset in offsets),
+        capture_output=True,
+        text=True,
+        errors="replace",
     )
     known: dict[int, list[str]] = {}
     at = -1
@@ -83,7 +90,7 @@ def symbolized(lines: Iterable[str]) -> Iterator[str]:
 
 def _growing(report: Path, ended: threading.Event) -> Iterator[str]:
     """Lines as they are appended to the file, until that has ended. A stack waits for the line after it."""
-    with report.open(errors="replace") as file:
+    with report.open(encoding="utf-8", errors=_ANY_BYTES) as file:
         rest = ""
         while True:
             last = ended.is_set()
@@ -97,24 +104,23 @@ def _growing(report: Path, ended: threading.Event) -> Iterator[str]:
             ended.wait(0.1)
 
 
+def _pass_on(lines: Iterable[str], to: TextIO) -> None:
+    for line in lines:
+        to.buffer.write(line.encode(errors=_ANY_BYTES))
+        to.flush()
+
+
 def follow(report: Path, ended: threading.Event) -> None:
     """Shows a report on standard error while it is written."""
     lines: Iterable[str] = _growing(report, ended)
     if shutil.which(TOOL) is not None:
         lines = symbolized(lines)
-    for line in lines:
-        sys.stderr.write(line)
-        sys.stderr.flush()
+    _pass_on(lines, sys.stderr)
 
 
 def symbolize(path: str | None) -> int:
     if shutil.which(TOOL) is None:
         raise CannotError(f"{TOOL} is not installed (Debian: binutils)")
-    try:
-        with open(path, errors="replace") if path is not None else sys.stdin as report:
-            for line in symbolized(report):
-                sys.stdout.write(line)
-                sys.stdout.flush()
-    except OSError as error:
-        raise CannotError(f"{path}: {error.strerror}") from error
+    with open(sys.stdin.fileno() if path is None else path, encoding="utf-8", errors=_ANY_BYTES) as report:
+        _pass_on(symbolized(report), sys.stdout)
     return 0

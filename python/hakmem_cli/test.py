@@ -104,17 +104,18 @@ def _run_isolated(environment: venv.Environment, count: Count) -> None:
     done = subprocess.run(
         command, env=environment.variables(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False
     )
-    ended = False
+    ended = failed = False
     for line in done.stdout.splitlines():
         told = json.loads(line)
         if told["outcome"] == "passed":
             count.passed += 1
         elif told["outcome"] == "failed":
             count.failed.append(f"{name}: {told['test']}")
+            failed = True
         elif told["outcome"] == "skipped":
             count.skipped.append(f"{name}: {told['test']} ({told['reason']})")
         ended = told["outcome"] == "end"
-    if not ended:
+    if not ended or (done.returncode != 0 and not failed):
         count.failed.append(f"{name}: the tests ended with {done.returncode}")
 
 

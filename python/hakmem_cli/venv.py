@@ -16,6 +16,13 @@ from hakmem_cli.say import CannotError, say
 
 _PYTHON = build.ROOT / "python"
 
+# A module of ours by its name, as -m has it, but never one from the current directory, and with PYTHONPATH left to
+# the programs that are started.
+_START = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
+
 
 def _run(command: list[str], what: str = "") -> str | None:
     """The reason if it fails. On a terminal, `what` and the tool's newest line are shown meanwhile."""
@@ -72,13 +79,14 @@ class Environment:
     def _make(self) -> None:
         say(f"installing what {self.what} needs into {self.directory.relative_to(build.ROOT)}")
         # Debian keeps what a new environment needs in a package of its own.
-        if _run([sys.executable, "-c", "import ensurepip, venv"]) is not None:
+        # Isolated: what is imported comes from Python, not from the directory that we were started in.
+        if _run([sys.executable, "-I", "-c", "import ensurepip, venv"]) is not None:
             reason = apt.install(["python3-venv"])
             if reason is not None:
                 raise CannotError(f"{self.what} needs Python's venv and ensurepip (Debian: python3-venv): {reason}")
-        pip = [str(self._python), "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
+        pip = [str(self._python), "-I", "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
         for command in (
-            [sys.executable, "-m", "venv", "--clear", str(self.directory)],
+            [sys.executable, "-I", "-m", "venv", "--clear", str(self.directory)],
             [*pip, "-r", str(self._requirements)],
         ):
             reason = _run(command, self.name)
@@ -101,13 +109,13 @@ class Environment:
         return self._python
 
     def variables(self) -> dict[str, str]:
-        """What our modules are found with."""
+        """What our modules are found with by other scripts."""
         return {**os.environ, "PYTHONPATH": str(_PYTHON)}
 
     def become(self, words: list[str]) -> NoReturn:
         """Its command, in place of this process."""
         interpreter = str(self.python())
-        os.execve(interpreter, [interpreter, "-B", "-m", self.module, *words], self.variables())
+        os.execv(interpreter, [interpreter, "-B", "-I", "-c", _START, str(_PYTHON), self.module, *words])
 
 
 LAB = Environment("lab", "the lab", "hakmem_bench")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hakmem_observe.names import printable
+from hakmem_cli.say import printable
 from hakmem_observe.stacks import Profile
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hakmem_cli import build
-from hakmem_cli.say import CannotError
+from hakmem_cli.say import CannotError, printable
 from hakmem_observe import procfs
 from hakmem_observe.checks import environment, machine, program, running
 from hakmem_observe.checks.finding import Finding, Level
@@ -30,16 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _show(console: Console, title: str, findings: Iterable[Finding]) -> list[Finding]:
     """Each when it is known."""
-    console.print(Text(title, "bold"))
+    console.print(Text(printable(title), "bold"))
     shown = []
     for finding in findings:
         level = finding.level
-        console.print(
-            Text(f"  {level.value:<{_WIDTH}}", _STYLES[level]) + Text(finding.what, "default"), soft_wrap=True
-        )
+        what = Text(printable(finding.what), "default")
+        console.print(Text(f"  {level.value:<{_WIDTH}}", _STYLES[level]) + what, soft_wrap=True)
         if finding.advice:
             label = "do: " if level is not Level.OK else "note: "
-            console.print(Text(f"  {'':<{_WIDTH}}{label}{finding.advice}"), soft_wrap=True)
+            console.print(Text(f"  {'':<{_WIDTH}}{label}{printable(finding.advice)}"), soft_wrap=True)
         shown.append(finding)
     return shown
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
+import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,11 +16,14 @@ from elftools.elf.sections import NoteSection, SymbolTableSection
 _SYMBOL = struct.Struct("<IBBHQQ")
 _FUNCTIONS = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
+_UNREADABLE = (OSError, ELFError, ValueError, struct.error)
 
 
 @dataclass
 class Binary:
     path: Path
+    changed_ms: int = 0
+    """When the file was written last."""
     build_id: str = ""
     segments: list[tuple[int, int, int]] = field(default_factory=list)
     """Of each loaded one: offset in the file, bytes, address."""
@@ -38,7 +43,7 @@ def binary(path: Path) -> Binary | None:
             return None
         with path.open("rb") as file:
             elf = ELFFile(file)
-            found = Binary(path)
+            found = Binary(path, os.fstat(file.fileno()).st_mtime_ns // 1_000_000)
             for segment in elf.iter_segments("PT_LOAD"):
                 found.segments.append((segment["p_offset"], segment["p_filesz"], segment["p_vaddr"]))
             for section in elf.iter_sections():
@@ -47,13 +52,11 @@ def binary(path: Path) -> Binary | None:
                         if note["n_type"] == "NT_GNU_BUILD_ID":
                             found.build_id = str(note["n_desc"])
             return found
-    except (OSError, ELFError, ValueError, struct.error):
+    except _UNREADABLE:
         return None
 
 
-def functions(path: Path) -> list[tuple[int, int, str]]:
-    """Start, bytes and name of each in the tables of symbols, by address."""
-    found = []
+def _functions(path: Path) -> Iterator[tuple[int, int, str]]:
     with path.open("rb") as file:
         elf = ELFFile(file)
         for name in (".symtab", ".dynsym"):
@@ -63,8 +66,15 @@ def functions(path: Path) -> list[tuple[int, int, str]]:
             strings = elf.get_section(section["sh_link"]).data()
             for at, info, _, _, value, size in _SYMBOL.iter_unpack(section.data()):
                 if info & 15 in _FUNCTIONS and value and size:
-                    found.append((value, size, strings[at : strings.index(b"\0", at)].decode(errors="replace")))
-    return sorted(found)
+                    yield value, size, strings[at : strings.index(b"\0", at)].decode(errors="replace")
+
+
+def functions(path: Path) -> list[tuple[int, int, str]]:
+    """Start, bytes and name of each in the tables of symbols, by address. None of a file that is gone by now."""
+    try:
+        return sorted(_functions(path))
+    except _UNREADABLE:
+        return []
 
 
 def covering(known: list[tuple[int, int, str]], address: int) -> str | None:

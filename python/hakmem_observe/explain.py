@@ -10,9 +10,8 @@ from typing import Any
 from hakmem_cli import policy_text, policy_words
 from hakmem_cli.policy_text import Line
 from hakmem_cli.policy_words import share
-from hakmem_cli.say import CannotError
+from hakmem_cli.say import CannotError, printable
 from hakmem_observe import procfs, report_series, words
-from hakmem_observe.names import printable
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.snapshot import Snapshot, read_series
 

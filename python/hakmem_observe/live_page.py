@@ -92,7 +92,10 @@ class LivePage:
             if before == after and before % 2 == 0 and text:
                 try:
                     taken = from_json(json.loads(text), f"process {self.pid}: its live page")
-                    return replace(taken, pid=self.pid, uptime_ms=procfs.age_ms(self.pid))
+                    # An idle process's page is old; its two times are of the same moment.
+                    since_ms = max(0, int(time.time() * 1000) - taken.unix_ms)
+                    age_ms = max(0, procfs.age_ms(self.pid) - since_ms)
+                    return replace(taken, pid=self.pid, uptime_ms=age_ms)
                 except (ValueError, RecursionError) as error:
                     raise TornError(self.pid, "its live page is no JSON") from error
             time.sleep(0.001)

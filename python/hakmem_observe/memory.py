@@ -6,6 +6,7 @@ import ctypes
 import errno
 from collections.abc import Sequence
 
+from hakmem_cli.say import printable
 from hakmem_observe.errors import DeniedError, EndedError
 
 _PAGE = 4096  # the smallest there is: a piece that does not cross a multiple of it is readable as a whole or not at all
@@ -103,7 +104,7 @@ class Memory:
         texts = []
         for i in range(0, len(found), 2):
             text = ((found[i] or b"") + (found[i + 1] or b"")).split(b"\0", 1)[0].decode(errors="replace")
-            texts.append("".join(c if c.isprintable() else "?" for c in text))
+            texts.append(printable(text))
         return texts
 
     def write(self, address: int, data: bytes) -> bool:

@@ -9,12 +9,6 @@ _MOST = 1 << 16
 """Of names that are remembered: a profile has each in thousands of stacks."""
 
 
-@functools.lru_cache(_MOST)
-def printable(text: str) -> str:
-    """Names come from files that others wrote: nothing in them may move a terminal's cursor."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
 def _without_parameters(function: str) -> str:
     """`f<int>(char const*) const` is `f<int>`; what looks like no list of parameters at the end stays."""
     text = re.sub(r"( const| volatile|&| \[clone [^\]]*\])+$", "", function)

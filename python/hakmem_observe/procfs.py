@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hakmem_cli.say import CannotError
+from hakmem_cli.say import CannotError, printable
 from hakmem_observe.errors import DeniedError, EndedError
 
 _PROC = Path("/proc")
@@ -91,7 +91,7 @@ def command(pid: int) -> str:
     """Its words, or its name if it has none."""
     words = [word.decode(errors="replace") for word in read(pid, "cmdline").split(b"\0") if word]
     text = " ".join(words) or read(pid, "comm").decode(errors="replace").strip()
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    return printable(" ".join(text.split()))
 
 
 def resident_bytes(pid: int) -> int:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hakmem_cli import files
 from hakmem_cli.say import CannotError, say
 from hakmem_observe import procfs, profile_files, show
-from hakmem_observe.names import printable
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.stacks import Profile
 from hakmem_observe.words import count_bytes
@@ -73,7 +73,8 @@ def _dumped(asked: _Asked) -> Iterator[bytes]:
 def dump(parsed: argparse.Namespace) -> int:
     pid = procfs.parse_pid(parsed.pid)
     default = f"hakmem.{pid}{profile_files.FORMATS[parsed.format]}"
-    target = profile_files.target(parsed.output, default, force=parsed.force)
+    target = Path(parsed.output or default)
+    files.check_target(target, force=parsed.force)
     # The process may see other files under the same names than we do.
     roots = (Path(f"/proc/{pid}/root"), Path("/"))
     with _dumped(_Asked.of(parsed)) as data:
@@ -85,10 +86,10 @@ def dump(parsed: argparse.Namespace) -> int:
 def convert(parsed: argparse.Namespace) -> int:
     source = Path(parsed.file)
     default = _stem(source.name) + profile_files.FORMATS[parsed.format]
-    target = profile_files.target(parsed.output, default, force=parsed.force)
-    if target.exists() and target.samefile(source):
-        raise CannotError(f"{target}: is the file to convert; --output FILE writes elsewhere")
     data = profile_files.read_bytes(source)
+    target = Path(parsed.output or default)
+    if files.check_target(target, force=parsed.force) is not None and target.samefile(source):
+        raise CannotError(f"{target}: is the file to convert; --output FILE writes elsewhere")
     _write(parsed, target, data, profile_files.decode(data, str(source)))
     return 0
 
@@ -100,9 +101,9 @@ def _stem(name: str) -> str:
 
 def _write(parsed: argparse.Namespace, target: Path, data: bytes, profile: Profile) -> None:
     what = parsed.what or "live"
-    profile_files.write(target, profile_files.encode(data, profile, parsed.format, what), force=parsed.force)
+    files.write(target, profile_files.encode(data, profile, parsed.format, what), force=parsed.force)
     for note in profile.notes:
-        say(f"note: {printable(note)}")
+        say(f"note: {note}")
     total = profile.total(what)
     say(f"written: {target} ({count_bytes(total.bytes)} {what}, {len(profile.sites)} sites)")
 

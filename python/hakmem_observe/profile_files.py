@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,29 +49,3 @@ def encode(data: bytes, profile: Profile, form: str, what: str) -> bytes:
     if data.startswith(pprof.MAGIC):
         raise CannotError("a .pb.gz file cannot be turned back into heap_v2; legal are pprof, collapsed")
     return data
-
-
-def target(output: str | None, default: str, *, force: bool) -> Path:
-    """Where to write, looked at before the work is done."""
-    path = Path(output or default)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        what = "is a directory" if path.is_dir() else "no such directory"
-        raise CannotError(f"{path}: {what}; legal is a file that can be written")
-    if path.exists() and not force:
-        raise CannotError(f"{path}: exists; --force writes over it, --output FILE writes elsewhere")
-    return path
-
-
-def write(path: Path, data: bytes, *, force: bool) -> None:
-    """Whole or not at all."""
-    part = path.with_name(f"{path.name}.{time.time_ns()}.part")
-    try:
-        part.write_bytes(data)
-        if force:
-            part.replace(path)
-        else:
-            os.link(part, path)
-    except OSError as error:
-        raise CannotError(f"{path}: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -158,13 +158,25 @@ class Process:
         except OSError as error:
             raise CannotError(f"process {self.pid}: its /tmp cannot be opened: {error.strerror}") from error
         try:
-            # By way of the descriptor it can be removed when the process is no more.
-            directory = Path(tempfile.mkdtemp(prefix="hakmem-", dir=f"/proc/self/fd/{above}"))
+            directory = self._make_directory(above)
             try:
-                if os.geteuid() == 0:
-                    os.chown(directory, *procfs.owner(self.pid))
                 yield directory, f"/tmp/{directory.name}"
             finally:
                 shutil.rmtree(directory, ignore_errors=True)
         finally:
             os.close(above)
+
+    def _make_directory(self, above: int) -> Path:
+        """By way of the descriptor it can be removed when the process is no more."""
+        user, group = procfs.owner(self.pid)
+        try:
+            directory = Path(tempfile.mkdtemp(prefix="hakmem-", dir=f"/proc/self/fd/{above}"))
+            try:
+                if os.geteuid() == 0:
+                    os.chown(directory, user, group)
+            except OSError:
+                directory.rmdir()
+                raise
+        except OSError as error:
+            raise CannotError(f"process {self.pid}: its /tmp cannot be written: {error.strerror}") from error
+        return directory

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from hakmem_cli import files
 from hakmem_cli.say import CannotError, say
 from hakmem_observe import profile_files, report_page, snapshot
 
@@ -36,8 +37,10 @@ def _given(files: list[str]) -> report_page.Given:
 
 
 def report(parsed: argparse.Namespace) -> int:
-    target = profile_files.target(parsed.output, "report.html", force=parsed.force)
+    target = Path(parsed.output or "report.html")
+    files.check_target(target, force=parsed.force)
     page = report_page.render(_given(parsed.files))
-    profile_files.write(target, page.encode(), force=parsed.force)
+    # Not all names are UTF-8.
+    files.write(target, page.encode(errors="replace"), force=parsed.force)
     say(f"written: {target}")
     return 0

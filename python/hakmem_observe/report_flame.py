@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hakmem_observe.names import printable
+from hakmem_cli.say import printable
 from hakmem_observe.stacks import VALUES, Frame, Profile
 
 _SMALLEST = 1 / 5000

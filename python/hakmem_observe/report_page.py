@@ -11,8 +11,8 @@ from typing import Any
 import jinja2
 import markupsafe
 
+from hakmem_cli.say import printable
 from hakmem_observe import report_classes, report_flame, report_map, report_series, report_sites
-from hakmem_observe.names import printable
 from hakmem_observe.snapshot import Snapshot
 from hakmem_observe.stacks import VALUES, Profile
 from hakmem_observe.words import count, count_bytes, duration

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hakmem_cli.say import printable
 from hakmem_observe import words
-from hakmem_observe.names import printable
 from hakmem_observe.snapshot import PARTS, Snapshot
 
 _MOST_POINTS = 1500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hakmem_observe.names import printable
+from hakmem_cli.say import printable
 from hakmem_observe.stacks import LIFETIMES, VALUES, Amount, Frame, Profile, Site, by_frame, sum_of
 
 _MOST = 100

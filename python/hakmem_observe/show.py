@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hakmem_observe.names import printable
+from hakmem_cli.say import printable
 from hakmem_observe.stacks import LIFETIMES, VALUES, Amount, Frame, Profile, Site, by_frame, sum_of
 from hakmem_observe.words import count, count_bytes, duration
 

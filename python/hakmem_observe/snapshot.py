@@ -4,6 +4,7 @@ process's memory. Unknown keys are kept."""
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Union
@@ -157,34 +158,44 @@ def from_json(told: Any, where: str) -> Snapshot:
     )
 
 
+_WORD = re.compile(r"[^ \t\r\n]")
+_OBJECT = re.compile(r'\{\s*"schema"')  # as the library begins one
+
+
 def _place(text: str, position: int) -> str:
     line = text.count("\n", 0, position) + 1
     return f"line {line}, column {position - text.rfind(chr(10), 0, position)}"
 
 
+def _next(pattern: re.Pattern[str], text: str, position: int) -> int:
+    found = pattern.search(text, position)
+    return found.start() if found else len(text)
+
+
 def parse_series(text: str, where: str) -> list[Snapshot]:
-    """All objects of the text, one or more. One that is cut off at the end is left out, unless it is the only one."""
+    """All objects of the text, one or more. What is torn or cut off is left out, unless there is nothing else."""
     decoder = json.JSONDecoder()
     series: list[Snapshot] = []
-    position = 0
-    while True:
-        while position < len(text) and text[position] in " \t\r\n":
-            position += 1
-        if position == len(text):
-            break
+    torn: list[str] = []
+    position = _next(_WORD, text, 0)
+    while position < len(text):
+        is_first = not series and not torn
         try:
+            if text[position] != "{" and not is_first:
+                raise json.JSONDecodeError("Expecting an object", text, position)
             told, end = decoder.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError) as error:
             at = error.pos if isinstance(error, json.JSONDecodeError) else position
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep"
-            if series and "\n" not in text[position:].rstrip("\n"):
-                say(f"warning: {where}: {_place(text, position)}: the last object is cut off; left out")
-                break
-            raise CannotError(
-                f"{where}: no JSON at {_place(text, at)}: {reason}; legal is a statistics file"
-            ) from error
-        series.append(from_json(told, f"{where}: {_place(text, position)}" if series else where))
-        position = end
+            torn.append(f"no JSON at {_place(text, at)}: {reason}")
+            position = _next(_OBJECT, text, position + 1)
+            continue
+        series.append(from_json(told, where if is_first else f"{where}: {_place(text, position)}"))
+        position = _next(_WORD, text, end)
+    if torn and not series:
+        raise CannotError(f"{where}: {torn[0]}; legal is a statistics file")
+    if torn:
+        say(f"warning: {where}: torn or cut off at {len(torn)} place(s), and read without them; the first: {torn[0]}")
     if not series:
         raise CannotError(f"{where}: the file is empty; legal is a statistics file, see HAKMEM_STATS")
     return series

@@ -46,24 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", help="where the series goes (default: standard output)")
 
 
-def _print(text: str) -> None:
-    """Whoever reads may have gone."""
-    try:
-        print(text, end="", flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
 def show(snapshot: Snapshot, parsed: argparse.Namespace, what: str = "") -> int:
     if parsed.json:
-        _print(f"{snapshot.to_line()}\n")
+        print(snapshot.to_line())
     elif parsed.openmetrics:
-        _print(openmetrics.render(snapshot))
+        print(openmetrics.render(snapshot), end="")
     else:
         console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160)
         with console.capture() as captured:
             tables.print_snapshot(snapshot, console, what, parsed.explain)
-        _print(captured.get())
+        print(captured.get(), end="")
     return 0
 
 
@@ -77,9 +69,6 @@ def _record(process: Process, every: float, out: TextIO) -> int:
             due = max(due + every, time.monotonic())
             time.sleep(due - time.monotonic())
     except (EndedError, KeyboardInterrupt):
-        return 0
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
 
 

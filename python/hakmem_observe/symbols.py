@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import os
 import re
 import shutil
 from collections.abc import Iterable
@@ -61,14 +62,18 @@ def _find(module: Module, roots: Iterable[Path]) -> elf.Binary | None:
 
 
 def _notes(modules: Iterable[Module], binaries: dict[str, elf.Binary | None], now_ms: int) -> list[str]:
-    unread, newer = [], []
+    unread, newer, gone = [], [], []
     for path in dict.fromkeys(module.path for module in modules):
         binary = binaries.get(path)
         if path.startswith("/") and binary is None:
             unread.append(path)
-        elif binary is not None and binary.path.stat().st_mtime * 1000 > now_ms:
+        elif binary is not None and not os.path.exists(binary.path):
+            gone.append(path)
+        elif binary is not None and binary.changed_ms > now_ms:
             newer.append(path)
     notes = [f"cannot be read, no names from there: {', '.join(unread)}"] if unread else []
+    if gone:
+        notes.append(f"gone while names were looked up, some may be missing: {', '.join(gone)}")
     if newer:
         notes.append(f"newer than the profile, names from there may be wrong: {', '.join(newer)}")
     if shutil.which(symbolize.TOOL) is None:

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hakmem_cli.say import printable
 from hakmem_observe import words
 from hakmem_observe.snapshot import PARTS, RARE_PARTS, Number, Snapshot
 
@@ -134,7 +135,7 @@ def locks(snapshot: Snapshot) -> Table:
         taken, waits = row.get("taken") or 0, row.get("waits") or 0
         waited = f"{(row['waited_ns'] or 0) / 1e6:.3f} ms" if "waited_ns" in row else ""
         table.add_row(
-            str(row.get("name", "")),
+            printable(str(row.get("name", ""))),
             words.count(taken),
             words.count(waits),
             f"{waits / taken if taken else 0:.2%}",
@@ -158,7 +159,7 @@ def flat(prefix: str, told: object) -> Iterable[tuple[str, str]]:
 def more(snapshot: Snapshot) -> Table:
     table = _table("More", "name", "value")
     for name, text in flat("", snapshot.more):
-        table.add_row(Text(name), Text(text))
+        table.add_row(Text(printable(name)), Text(printable(text)))
     return table
 
 
@@ -172,7 +173,7 @@ def header(snapshot: Snapshot, what: str) -> str:
     age = f"up {words.duration(snapshot.uptime_ms)}" if snapshot.uptime_ms else ""
     mode = f"mode {snapshot.mode}" if snapshot.mode else ""
     parts = [f"process {snapshot.pid}", what, library, mode, age, *limits]
-    return ", ".join(part for part in parts if part)
+    return printable(", ".join(part for part in parts if part))
 
 
 def print_snapshot(snapshot: Snapshot, console: Console, what: str = "", explain: bool = False) -> None:

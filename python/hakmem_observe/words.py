@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hakmem_cli.say import printable
 from hakmem_observe.snapshot import Number
 
 LABELS = {
@@ -100,4 +101,4 @@ def duration(ms: float) -> str:
 
 def plain(name: str) -> str:
     """Of a name, words."""
-    return name.removesuffix("_bytes").replace("_", " ").replace(".", " ")
+    return printable(name.removesuffix("_bytes").replace("_", " ").replace(".", " "))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
 from hakmem_bench import counting, gate
-from hakmem_bench.listing import Instruction, hit_path, mix
-from hakmem_bench.model import CannotError
+from hakmem_bench.listing import Instruction, disassemble, hit_path, mix
+from hakmem_bench.model import CannotError, Counts
 
 CACHEGRIND = """desc: I1 cache: 32768 B, 64 B, 8-way associative
 cmd: pairs 100000 16
@@ -47,6 +50,37 @@ class Decisions(unittest.TestCase):
         golden = gate.golden()
         self.assertEqual(list(golden.instructions), [counted.name for counted in counting.COUNTED])
         self.assertEqual(list(golden.hit_paths), ["malloc", "free"])
+
+
+class Counting(unittest.TestCase):
+    """What cannot be counted is no zero, which a golden number would fall to."""
+
+    def counted(self, path: list[Instruction], status: str = "ok") -> gate.Numbers:
+        found = Counts("a-test", "hakmem", 5.0, status=status)
+        with (
+            mock.patch.object(gate.counting, "count", return_value=found),
+            mock.patch.object(gate.listing, "disassemble", return_value=path),
+        ):
+            return gate.count(Path("/no/library"))
+
+    def test_a_path_that_returns_is_counted(self) -> None:
+        path = [Instruction(0x10, "mov    (%rdi),%rax"), Instruction(0x12, "ret")]
+        self.assertEqual(self.counted(path).hit_paths["malloc"], {"loads": 1, "stores": 0, "branches": 0})
+
+    def test_a_path_that_is_not_there_or_does_not_return_is_refused(self) -> None:
+        for path in ([], [Instruction(0x10, "call   99 <door>")]):
+            with self.assertRaisesRegex(CannotError, "no hit path"):
+                self.counted(path)
+
+    def test_a_program_that_fails_is_named(self) -> None:
+        with self.assertRaisesRegex(CannotError, "exit 3"):
+            self.counted([], status="exit 3")
+
+    def test_no_library_is_refused(self) -> None:
+        with tempfile.NamedTemporaryFile() as file, self.assertRaisesRegex(CannotError, file.name):
+            file.write(b"no library")
+            file.flush()
+            disassemble(Path(file.name), "malloc")
 
 
 class Cachegrind(unittest.TestCase):

@@ -13,6 +13,7 @@ from unittest import mock
 
 from hakmem_bench import __main__ as command
 from hakmem_bench import (
+    documents,
     lab,
     learning,
     learning_chart,
@@ -212,7 +213,7 @@ class WarmSection(unittest.TestCase):
                 page = path / "learning.md"
                 page.write_text("".join(f"{part.BEGIN}old {i}\n{part.END}" for i, part in enumerate(parts)))
                 found.write(path / "result.json")
-                with mock.patch.multiple(command, _DOCS=path, _LEARNING=page):
+                with mock.patch.object(documents, "DOCS", path):
                     self.assertEqual(command.main(["docs", str(path / "result.json")]), 0)
                 pictures = list(path.glob("*.svg"))
                 return page.read_text() + f"{len(pictures)} pictures"
@@ -260,7 +261,7 @@ class Pictures(unittest.TestCase):
             parts = (learning_section, learning_warm_section)
             (docs / "learning.md").write_text("mine\n" + "".join(f"{part.BEGIN}old\n{part.END}" for part in parts))
             result().write(docs / "result.json")
-            with mock.patch.multiple(command, _DOCS=docs, _LEARNING=docs / "learning.md"):
+            with mock.patch.object(documents, "DOCS", docs):
                 self.assertEqual(command.main(["docs", str(docs / "result.json")]), 0)
             text = (docs / "learning.md").read_text()
             self.assertTrue((docs / "learning-phases.svg").exists() and (docs / "learning-large.svg").exists())

@@ -14,9 +14,9 @@ from unittest import mock
 from rich.console import Console
 
 from hakmem_bench import __main__ as command
-from hakmem_bench import cost_section, lab, peers, suite
-from hakmem_bench.attacks import OWN, Attacked
-from hakmem_bench.model import HARDENED, OURS, Peer, Result, Test, read
+from hakmem_bench import cost_section, documents, lab, peers, suite
+from hakmem_bench.attacks import OWN
+from hakmem_bench.model import HARDENED, OURS, ROOT, Counts, Peer, Result, Test, read
 
 
 class BadInput(unittest.TestCase):
@@ -75,7 +75,7 @@ class Docs(unittest.TestCase):
             root = Path(directory)
             (root / "docs").mkdir()
             Result({"date": "today"}, [Peer("hakmem", "1", "here")]).write(root / "result.json")
-            with mock.patch.object(command, "_DOCS", root / "docs"):
+            with mock.patch.object(documents, "DOCS", root / "docs"):
                 self.assertEqual(command.main(["docs", str(root / "result.json")]), 0)
             written = {path.name: path.read_text() for path in (root / "docs").iterdir()}
         self.assertEqual(sorted(written), ["benchmarks.md", "benchmarks.svg", "memory.md", "memory.svg"])
@@ -93,11 +93,21 @@ class Docs(unittest.TestCase):
             safety.write_text("".join(f"{part.begin}old\n{part.end}" for part in cost_section.PARTS))
             both = [Peer(name, "1", "here") for name in (OURS, HARDENED)]
             Result({"date": "today"}, both).write(root / "result.json")
-            with mock.patch.object(command, "_DOCS", root / "docs"):
+            with mock.patch.object(documents, "DOCS", root / "docs"):
                 self.assertEqual(command.main(["docs", str(root / "result.json")]), 0)
             self.assertEqual([path.name for path in (root / "docs").iterdir()], ["safety.md"])
             self.assertEqual(safety.read_text().count("old\n"), len(cost_section.PARTS) - 1)
             self.assertIn("date: today", safety.read_text())
+
+    def test_what_is_committed_shows_the_results_that_are_committed(self) -> None:
+        results = sorted((ROOT / "bench" / "results").glob("*.json"))
+        self.assertTrue(results)
+        for path in results:
+            shown = documents.showing(path, documents.DOCS)
+            self.assertTrue(shown)
+            for file, text in shown.items():
+                with self.subTest(result=path.name, file=file.name):
+                    self.assertEqual(file.read_text(), text, f"run `./hakmem bench docs bench/results/{path.name}`")
 
 
 class Safety(unittest.TestCase):
@@ -148,10 +158,10 @@ class Safety(unittest.TestCase):
     def attacked(self, words: str) -> list[Peer]:
         with tempfile.TemporaryDirectory() as directory:
             output = Path(directory) / "result.json"
-            attacking = mock.patch.object(lab.attacks, "attack_all", return_value=Attacked({}, []))
+            attacking = mock.patch.object(lab.attacks, "attack_all", return_value=iter(()))
             with attacking as attack_all, contextlib.redirect_stdout(io.StringIO()):
                 self.assertEqual(command.main([*words.split(), "--output", str(output)]), 0)
-        return list(attack_all.call_args.args[0])
+        return list(attack_all.call_args.args[0].peers)
 
     def test_all_are_attacked(self) -> None:
         measured = self.attacked("attacks")
@@ -161,6 +171,53 @@ class Safety(unittest.TestCase):
 
     def test_or_hakmem_and_those_named(self) -> None:
         self.assertEqual([peer.name for peer in self.attacked("attacks --peers glibc")], [*OWN, "glibc"])
+
+    def interrupted(self, words: str) -> Path:
+        """The result file of a command that ends with 130."""
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        output = Path(directory.name) / "result.json"
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(command.main([*words.split(), "--output", str(output)]), 130)
+        return output
+
+    def test_interrupted_attacks_are_kept(self) -> None:
+        each = [lab.attacks.Attack("overflow", 16, "heap"), lab.attacks.Attack("underflow", 16, "heap")]
+        runs = iter([lab.attacks.AT_FREE] * 6)
+
+        def run(*_: object) -> str:
+            try:
+                return next(runs)
+            except StopIteration:
+                raise KeyboardInterrupt from None
+
+        attacks = mock.patch.multiple(lab.attacks, build=mock.DEFAULT, all_attacks=lambda program: each, run=run)
+        with attacks:
+            output = self.interrupted("attacks --peers glibc --repetitions 1")
+        self.assertEqual(list(lab.attacks.read(output).outcomes), ["overflow 16 heap"])
+
+    def test_interrupted_counts_are_kept(self) -> None:
+        one = Counts("a-test", OURS, 5.0)
+        counting = mock.patch.object(lab.watching.counting, "count", side_effect=[one, KeyboardInterrupt])
+        with counting, mock.patch.object(lab.counting, "need_valgrind"):
+            result = read(self.interrupted("watching"))
+        self.assertEqual((result.counts, result.complete), ([one], False))
+
+    def test_an_output_that_cannot_be_written_is_refused_before_anything_is_measured(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            (Path(directory) / "file").touch()
+            for name, line in (
+                ("result.html", "its page is to have that name; legal is another, as FILE.json"),
+                ("", "is a directory; legal is the name of a file"),
+                ("file/result.json", "Not a directory|File exists"),
+            ):
+                output = f"{directory}/{name}".rstrip("/")
+                errors = io.StringIO()
+                with mock.patch.object(lab, "measure") as measure, contextlib.redirect_stderr(errors):
+                    self.assertEqual(command.main(["--tests", "larson-1", "--output", output]), 2)
+                self.assertRegex(errors.getvalue(), rf"\Ahakmem: --output {re.escape(output)}: ({line})\n\Z")
+                measure.assert_not_called()
+            self.assertEqual([path.name for path in Path(directory).iterdir()], ["file"])
 
 
 class SmallRun(unittest.TestCase):

@@ -76,6 +76,15 @@ class Fetching(unittest.TestCase):
         library.unlink()
         self.assertEqual(peers.known(["one"]), [])
 
+    def test_what_the_system_upgrades_is_asked_again(self) -> None:
+        for source in (sources.LibC(), sources.Debian("libone", "one.so")):
+            with mock.patch.object(peers, "_SOURCES", {"one": source}):
+                peers._write({"one": Peer("one", "1", "")})
+                self.assertEqual(peers.known(["one"]), [])
+                absent = Peer("one", "", "", missing="no such package")
+                peers._write({"one": absent})
+                self.assertEqual(peers.known(["one"]), [absent])
+
     def test_a_failure_is_a_peer_that_says_why(self) -> None:
         self.answers = {"one": OSError("disk full"), "two": Peer("two", "2", "")}
         one, two = peers.fetch(["one", "two"], self.said.append)

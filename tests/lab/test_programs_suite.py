@@ -16,6 +16,7 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
+from hakmem_bench import runner  # noqa: E402
 from hakmem_bench.programs import TESTS, missing_programs, programs_of  # noqa: E402
 
 
@@ -63,8 +64,14 @@ class Suite(unittest.TestCase):
                     test.setup(Path(directory))
                 self.assertEqual(set(os.listdir(directory)), named, test.name)
             for word in words:
-                if word.startswith(str(ROOT)):
-                    self.assertTrue(Path(word).is_file(), word)
+                self.assertNotIn(str(ROOT), word)
+                if word.startswith("{scripts}/"):
+                    self.assertTrue((runner.SCRIPTS / word.partition("/")[2]).is_file(), word)
+
+    def test_scripts_are_found_where_this_tree_lies(self) -> None:
+        commands = [runner.command_of(test, quick) for test in TESTS for quick in (False, True)]
+        named = {word for words in commands for word in words if word.endswith((".py", ".lua", ".pl", ".js"))}
+        self.assertEqual({Path(word).parent for word in named}, {ROOT / "bench" / "programs"})
 
     def test_inputs_are_the_same_every_time(self) -> None:
         for test in TESTS:

@@ -325,6 +325,15 @@ class Compare(unittest.TestCase):
         self.assertIn("one: only in the first", compared(a, b))
         self.assertIn("two: only in the second", compared(a, b))
 
+    def test_a_result_of_another_checkout_is_compared(self) -> None:
+        """Of today, and of when the path of a script stood in results."""
+        commands = [[f"{where}/x.py", "12"] for where in ("/a/bench/programs", "/b c/bench/programs", "{scripts}")]
+        for first in commands:
+            for second in commands:
+                a, b = self.result(*[0.8] * 7), self.result(*[0.8] * 7)
+                a.tests[0].command, b.tests[0].command = ["python3", *first], ["python3", *second]
+                self.assertNotIn("other parameters", compared(a, b))
+
     def test_without_the_reference_it_says_so(self) -> None:
         a, b = self.result(*[0.8] * 7), self.result(*[0.8] * 7)
         b.tests[0].samples["glibc"] = [Sample("signal 6") for _ in range(7)]

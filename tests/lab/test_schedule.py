@@ -70,6 +70,16 @@ class Schedule(unittest.TestCase):
         self.assertEqual(result.tests[0].samples["glibc"][0].foreign, 0.5)
         self.assertEqual(self.runs, ["hakmem", "glibc", "glibc", "glibc", "other"])
 
+    def test_a_crash_on_a_busy_machine_stands(self) -> None:
+        answers = iter([Sample("signal 11", wall=1, foreign=0.9), Sample("ok", wall=1)])
+        result = self.run_plan(lambda name, number: next(answers) if name == "glibc" else Sample("ok"), repetitions=1)
+        self.assertEqual(result.tests[0].samples["glibc"][0].status, "signal 11")
+
+    def test_a_crash_of_the_repeated_run_stands(self) -> None:
+        answers = iter([Sample("ok", wall=1, foreign=0.9), Sample("signal 11", wall=1, foreign=0.95)])
+        result = self.run_plan(lambda name, number: next(answers) if name == "glibc" else Sample("ok"), repetitions=1)
+        self.assertEqual(result.tests[0].samples["glibc"][0].status, "signal 11")
+
     def test_ticks_of_the_clock_are_no_disturbance(self) -> None:
         result = self.run_plan(lambda name, number: Sample("ok", wall=0.02, foreign=1.0))
         self.assertEqual(result.tests[0].disturbed, 0)

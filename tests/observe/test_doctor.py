@@ -154,6 +154,20 @@ class Environment(unittest.TestCase):
         self.assertIn(str(path), texts(found, Level.OK))
         self.assertFalse(path.exists())
 
+    def test_learned_policy_is_read(self) -> None:
+        path = fakes.directory() / "learned.policy"
+        missing = self.check(HAKMEM_POLICY=str(path))
+        self.assertIn(f"{path}: no such file, and nothing learns", texts(missing, Level.WARNING))
+        for how in ({"HAKMEM_MODE": "learning"}, {"HAKMEM_LEARN": "on:bigcache"}):
+            self.assertEqual(texts(self.check(HAKMEM_POLICY=str(path), **how), Level.WARNING), "")
+        path.write_text("hakmem-policy 1\n")
+        found = self.check(HAKMEM_POLICY=str(path))
+        self.assertEqual(texts(found, Level.WARNING), "")
+        self.assertIn(f"HAKMEM_POLICY={path}", texts(found, Level.OK))
+        path.write_text("notes\n")
+        self.assertIn(f"{path}: line 1: ", texts(self.check(HAKMEM_POLICY=str(path)), Level.WARNING))
+        self.assertEqual(path.read_text(), "notes\n")
+
     def test_preload(self) -> None:
         self.assertIn("not there", texts(self.check(LD_PRELOAD="/x/libhakmem.so.1"), Level.PROBLEM))
         self.assertIn("after /a.so", texts(self.check(LD_PRELOAD=f"/a.so {fakes.library()}"), Level.WARNING))
@@ -235,6 +249,15 @@ class Command(fakes.FakeTest):
         found = fakes.hakmem("doctor", str(os.getpid()))
         self.assertEqual(found.returncode, 1)
         self.assertRegex(found.stdout, r"problem  ?libhakmem is not mapped")
+
+    def test_names_that_are_not_utf_8_and_that_steer_terminals(self) -> None:
+        copy = fakes.directory() / os.fsdecode(b"caf\xe9")
+        shutil.copy(fakes.program(), copy)
+        report = os.fsdecode(b"/tmp/caf\xe9\x1b[2J")
+        done = fakes.hakmem("doctor", "--", str(copy), environment={"HAKMEM_REPORT": report})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("/caf? is dynamically linked", done.stdout)
+        self.assertIn("HAKMEM_REPORT=/tmp/caf??[2J", done.stdout)
 
     def test_refusals(self) -> None:
         for words, told in (

@@ -131,6 +131,7 @@ class Files(unittest.TestCase):
 
     def test_bad_sources(self) -> None:
         self.assertEqual(said("/no/such")[0], 2)
+        self.assertEqual(said(300 * "x")[2], f"hakmem: {300 * 'x'}: File name too long\n")
         self.path.write_text("hakmem-policy 1\nprogram x\n")
         self.assertEqual(said(self.path)[2], f"hakmem: {self.path}: line 2: program needs an absolute path\n")
         self.path.write_text("{}")

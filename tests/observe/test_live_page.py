@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -50,6 +51,17 @@ class Page(fakes.FakeTest):
     def test_is_read(self) -> None:
         self.write()
         self.assertEqual(Process(self.process.pid).snapshot().memory["cached_bytes"], 77)
+
+    def test_times_of_an_idle_process(self) -> None:
+        """Its page is old; the process is 200 s old, and was 50 when it was written."""
+        now_ms = int(time.time() * 1000)
+        text = TEXT % self.process.pid
+        self.write(text=text.replace(b'"unix_ms":1,', b'"unix_ms":%d,' % (now_ms - 150_000)))
+        process = Process(self.process.pid)
+        with mock.patch.object(procfs, "age_ms", return_value=200_000):
+            taken = process.snapshot()
+        self.assertEqual(taken.unix_ms, now_ms - 150_000)
+        self.assertAlmostEqual(taken.uptime_ms, 50_000, delta=5000)
 
     def test_is_asked(self) -> None:
         self.write()

@@ -114,6 +114,12 @@ class Commands(unittest.TestCase):
         self.check("prof convert p.heap --format heap_v2 --force", "is the file to convert")
         self.assertEqual(Path("p.heap").read_text(), TEXT)
 
+    def test_file_systems_without_hard_links(self) -> None:
+        with mock.patch("os.link", side_effect=PermissionError(errno.EPERM, "Operation not permitted")):
+            code, _, errors = self.run_words("prof convert p.heap --output new")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(sorted(os.listdir()), ["new", "p.heap"])
+
     def test_convert_knows_files_by_content(self) -> None:
         self.run_words("prof convert p.heap --output any.name")
         self.assertEqual(self.run_words("prof convert any.name --format collapsed")[0], 0)
@@ -137,6 +143,7 @@ class Commands(unittest.TestCase):
     def test_errors_are_one_line(self) -> None:
         Path("text").write_text("hello\n")
         Path("cut").write_text(TEXT[:200])
+        os.mkfifo("pipe")
         for words, line in (
             ("prof", "ACTION.*use: hakmem prof start"),
             ("prof frob", "frob"),
@@ -151,6 +158,9 @@ class Commands(unittest.TestCase):
             ("prof show p.heap --top 0", "0: legal are 1 to"),
             ("prof convert p.heap --output /no/such/file", "/no/such/file: no such directory"),
             ("prof convert p.heap --output .", "is a directory"),
+            ("prof convert /no/such --output text --force", "/no/such: No such file"),
+            ("prof convert p.heap --output pipe --force", "pipe: no regular file"),
+            (f"prof convert p.heap --output {300 * 'x'}", "x: File name too long"),
             ("prof convert p.heap --what peak", "--what peak: only with --format collapsed"),
             ("prof convert p.heap --format svg", "svg"),
         ):

@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from collections.abc import Iterable
 from pathlib import Path
 from unittest import mock
 
 import fake_profile
 import fake_stacks
 
+from hakmem_cli import symbolize
 from hakmem_observe import collapsed, elf, pprof, pprof_schema, profile_files, symbols
 from hakmem_observe.heap_profile import NotAProfileError, scale
 from hakmem_observe.stacks import Amount, Profile, sum_of
@@ -131,6 +133,20 @@ class Files(unittest.TestCase):
         gone = profile_files.read(self.heap)
         self.assertEqual(gone.total("live"), self.profile.total("live"))
         self.assertIn("cannot be read, no names from there", gone.notes[0])
+
+    def test_program_that_goes_meanwhile(self) -> None:
+        """Its files are seen by way of the process, which may end while names are looked up."""
+        whole = self.directory / "whole"
+        self.addCleanup(whole.replace, self.program)
+
+        def ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
+            self.program.replace(whole)
+            return {}
+
+        with mock.patch.object(symbolize, "ask", ask):
+            gone = profile_files.read(self.heap)
+        self.assertEqual(gone.total("live"), self.profile.total("live"))
+        self.assertEqual(gone.notes, (f"gone while names were looked up, some may be missing: {self.program}",))
 
     def test_damaged_binaries_are_none(self) -> None:
         data = self.program.read_bytes()

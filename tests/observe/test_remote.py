@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import threading
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import fakes
 
@@ -169,6 +171,13 @@ class Asking(fakes.FakeTest):
             self.assertEqual(process.request(Request.DUMP_PROFILE, path=f"{inside}/profile"), 0)
             self.assertEqual((outside / "profile").read_text(), "{}\n")
         self.assertFalse(Path(inside).exists())
+
+    def test_directory_that_cannot_be_written(self) -> None:
+        process = Process(self.start().pid)
+        for name in ("tempfile.mkdtemp", "os.chown" if os.geteuid() == 0 else "tempfile.mkdtemp"):
+            with mock.patch(name, side_effect=OSError(errno.EROFS, "Read-only file system")):
+                with self.assertRaisesRegex(CannotError, "its /tmp cannot be written: Read-only"), process.scratch():
+                    self.fail("it is no directory")
 
     def test_two_tools_at_once(self) -> None:
         started = self.start()

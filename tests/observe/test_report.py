@@ -127,10 +127,16 @@ class Report(unittest.TestCase):
             [attributes for _, attributes in page.tags if any(name.startswith("on") for name in attributes)]
         )
 
+    def test_name_that_is_not_utf_8(self) -> None:
+        name = os.fsdecode(b"caf\xe9.json")
+        Path("s.json").rename(name)
+        self.assertIn("caf?.json", "".join(sum(self.page(name).texts.values(), [])))
+
     def test_errors_are_one_line(self) -> None:
         self.write("second.pb.gz")
         Path("text").write_text("hello\n")
         Path("other.json").write_text('{"schema": "other"}\n')
+        os.mkfifo("pipe")
         for words, line in (
             ([], "FILE"),
             (["/no/such"], "/no/such: No such file"),
@@ -139,6 +145,8 @@ class Report(unittest.TestCase):
             (["p.pb.gz", "second.pb.gz"], "2 profiles; legal are one profile and one series"),
             (["p.pb.gz", "--output", "/no/such/r.html"], "no such directory"),
             (["p.pb.gz", "--output", "text"], "text: exists; --force"),
+            (["p.pb.gz", "--output", 300 * "x"], "x: File name too long"),
+            (["p.pb.gz", "--output", "pipe", "--force"], "pipe: no regular file"),
         ):
             with self.subTest(words):
                 code, errors = self.report(*words)

@@ -32,12 +32,22 @@ class Reading(unittest.TestCase):
         self.assertEqual([taken.pid for taken in parse_series("\n".join(lines), "x")], [1, 2, 3])
         self.assertEqual(parse_series(json.dumps(ONE, indent=2), "x")[-1].pid, 7)
 
-    def test_series_that_is_cut_off(self) -> None:
-        text = json.dumps(one(pid=1)) + "\n" + json.dumps(one(pid=2))[:-9]
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said):
-            self.assertEqual([taken.pid for taken in parse_series(text, "x")], [1])
-        self.assertIn("line 2, column 1: the last object is cut off", said.getvalue())
+    def test_series_that_is_torn(self) -> None:
+        """A process was killed, a disk was full: what is whole is read, beside what is not and behind it."""
+        whole = [json.dumps(one(pid=pid, classes=[{"size": 8}])) for pid in range(5)]
+        half, rest = whole[2][:-30], whole[2][-30:]
+        for text, pids, torn in (
+            (f"{whole[0]}\n{half}", [0], "1 place(s)"),
+            (f"{whole[0]}\n{half}\n{whole[3]}\n", [0, 3], "1 place(s)"),
+            (f"{whole[0]}\n{half}{whole[3]}\n{whole[4]}\n", [0, 3, 4], "1 place(s)"),
+            (f"{whole[0]}\n{half}{whole[3]}\n{rest}\n{whole[4]}", [0, 3, 4], "2 place(s)"),
+            (f'{half}\n12, "x"\n{whole[1]}\n12, "x"\n{whole[3]}', [1, 3], "2 place(s)"),
+        ):
+            said = io.StringIO()
+            with self.subTest(text), contextlib.redirect_stderr(said):
+                self.assertEqual([taken.pid for taken in parse_series(text, "x")], pids)
+                self.assertIn(f"warning: x: torn or cut off at {torn}", said.getvalue())
+                self.assertEqual(said.getvalue().count("\n"), 1)
 
     def check(self, text: str, pattern: str) -> None:
         with self.subTest(text[:60]), self.assertRaisesRegex(CannotError, pattern):
@@ -64,7 +74,7 @@ class Reading(unittest.TestCase):
         self.check("{", "FILE: no JSON at line 1, column 2")
         self.check(json.dumps(ONE)[:-1], "FILE: no JSON at line 1")
         self.check("[" * 100000, "FILE: no JSON at line 1, column 1: too deep")
-        self.check(json.dumps(ONE) + "\nx\n" + json.dumps(ONE), "FILE: no JSON at line 2")
+        self.check('{"x": 1\n{"y": 2}', "FILE: no JSON at line 2, column 1")
         self.check("hello", "FILE: no JSON at line 1, column 1")
 
     def test_files(self) -> None:

@@ -47,6 +47,17 @@ class Forms(fakes.FakeTest):
             self.assertEqual(again.stdout, done.stdout)
             self.assertIn("large live", fakes.hakmem("stat", str(path)).stdout)
 
+    def test_file_with_any_name_and_text(self) -> None:
+        told = {"schema": "hakmem-stats", "version": 1, "library": "\x1b[2J\ud800", "pid": 1, "unix_ms": 1}
+        told |= {"counters": {"\x1bodd": 1}, "future": {"\x1b": "\x1b"}, "locks": [{"name": "\x1b", "taken": 3}]}
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / os.fsdecode(b"caf\xe9.jsonl")
+            path.write_text(json.dumps(told))
+            done = fakes.hakmem("stat", str(path))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("/caf?.jsonl, hakmem ?[2J?", done.stdout)
+        self.assertNotIn("\x1b", done.stdout)
+
     def test_openmetrics_is_valid(self) -> None:
         done = fakes.hakmem("stat", str(self.start().pid), "--openmetrics")
         self.assertTrue(done.stdout.endswith("# EOF\n"))
@@ -116,6 +127,23 @@ class Series(fakes.FakeTest):
 
 
 class Refusals(fakes.FakeTest):
+    def test_full_output(self) -> None:
+        pid = self.start().pid
+        environment = {**os.environ, "PYTHONPATH": str(fakes.ROOT / "python")}
+        for words in ([], ["--json"], ["--openmetrics"], ["--every", "1"]):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                done = subprocess.run(
+                    [*fakes.HAKMEM, "stat", str(pid), *words],
+                    env=environment,
+                    stdout=full,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    timeout=60,
+                    check=False,
+                )
+                self.assertEqual(done.returncode, 2)
+                self.assertRegex(done.stderr, r"\Ahakmem: [^\n]*No space left on device\n\Z")
+
     def test_each_is_one_line(self) -> None:
         own = str(os.getpid())
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:

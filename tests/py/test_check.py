@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -215,6 +216,147 @@ class Check(unittest.TestCase):
             }
         """)
         self.assertEqual(run(*RUN, program).stderr, "")
+
+    def test_a_block_that_is_one_closed_page_is_passed_over(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            #include <sys/mman.h>
+            static void *page;
+            int main(void)
+            {
+                return posix_memalign(&page, 4096, 4096) != 0 || mprotect(page, 4096, PROT_NONE) != 0;
+            }
+        """)
+        done = run(*RUN, program)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_what_coroutines_hold_is_not_leaked(self) -> None:
+        """Their stacks lie side by side, as one mapping; the program ends on the upper one, or on another thread's."""
+        for thread in (0, 1):
+            program = self.compiled(f"""
+                #include <pthread.h>
+                #include <stdlib.h>
+                #include <sys/mman.h>
+                #include <ucontext.h>
+                enum {{ STACK = 1 << 16, GUARD = 1 << 12, ALL = GUARD + 2 * STACK }};
+                static ucontext_t first, lower, upper;
+                static void hold(void)
+                {{
+                    void *volatile on_stack = malloc(100);
+                    swapcontext(&lower, &first);
+                    free(on_stack);
+                }}
+                static void leave(void) {{ exit(0); }}
+                static void make(ucontext_t *context, char *stack, void (*run)(void))
+                {{
+                    getcontext(context);
+                    context->uc_stack.ss_sp = stack;
+                    context->uc_stack.ss_size = STACK;
+                    makecontext(context, run, 0);
+                }}
+                static void *all(void *unused)
+                {{
+                    char *stacks = mmap(0, ALL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                    mprotect(stacks, GUARD, PROT_NONE);
+                    make(&lower, stacks + GUARD, hold);
+                    make(&upper, stacks + GUARD + STACK, leave);
+                    swapcontext(&first, &lower);
+                    setcontext(&upper);
+                    return unused;
+                }}
+                int main(void)
+                {{
+                    pthread_t thread;
+                    if ({thread} && pthread_create(&thread, 0, all, 0) == 0)
+                        pthread_join(thread, 0);
+                    return all(0) != 0;
+                }}
+            """)
+            with self.subTest(thread=thread):
+                done = run(*RUN, program)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_what_a_thread_had_on_its_stack_is_leaked(self) -> None:
+        program = self.compiled("""
+            #include <pthread.h>
+            #include <stdlib.h>
+            static void __attribute__((noinline)) lose(void)
+            {
+                void *volatile on_stack[4096] = {malloc(100)};
+            }
+            static void *work(void *unused)
+            {
+                lose();
+                exit(0);
+            }
+            int main(void)
+            {
+                pthread_t thread;
+                pthread_create(&thread, NULL, work, NULL);
+                return pthread_join(thread, NULL);
+            }
+        """)
+        self.assertIn("Direct leak of 100 byte(s) in 1 object(s)", run(*RUN, program).stderr)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "frame pointers are frame pointers elsewhere")
+    def test_what_was_in_a_register_of_a_stack_that_was_taken_is_leaked(self) -> None:
+        source = self.directory / "program.c"
+        source.write_text("""
+            #include <stdlib.h>
+            static void *volatile more;
+            static void __attribute__((noinline)) allocate(void)
+            {
+                more = malloc(50);
+                __asm__ volatile("");
+            }
+            static void __attribute__((noinline)) lose(int depth)
+            {
+                if (depth > 0) {
+                    lose(depth - 1);
+                    __asm__ volatile("");
+                    return;
+                }
+                register void *lost __asm__("rbp") = malloc(100);
+                __asm__ volatile("" : "+r"(lost));
+                allocate();
+                __asm__ volatile("" : : "r"(lost));
+            }
+            int main(void)
+            {
+                lose(10);
+                return 0;
+            }
+        """)
+        program = source.with_suffix("")
+        subprocess.run(["cc", "-O2", "-fomit-frame-pointer", "-w", "-o", program, source], check=True)
+        self.assertIn("Direct leak of 100 byte(s) in 1 object(s)", run(*RUN, program).stderr)
+
+    def test_no_leaks_where_the_kernel_does_not_copy(self) -> None:
+        program = self.compiled("""
+            #include <errno.h>
+            #include <linux/filter.h>
+            #include <linux/seccomp.h>
+            #include <stdlib.h>
+            #include <sys/prctl.h>
+            #include <sys/syscall.h>
+            static void *kept;
+            int main(void)
+            {
+                struct sock_filter filter[] = {
+                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                };
+                struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+                kept = malloc(100);
+                return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                       || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0;
+            }
+        """)
+        done = run(*RUN, program)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"^hakmem: warning: leaks are not looked for: .*process_vm_readv is refused\n$")
 
     def test_who_freed_and_who_allocated_may_be_different_threads(self) -> None:
         program = self.compiled("""

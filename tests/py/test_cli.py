@@ -15,6 +15,10 @@ from pathlib import Path
 
 from support import HARDENED, LAUNCHER, LIBRARY, ROOT, run
 
+sys.path.insert(0, str(ROOT / "python"))
+
+from hakmem_cli import venv  # noqa: E402
+
 # Not by way of `env python3`: what PATH finds there may be a script that changes the environment.
 HAKMEM = (sys.executable, str(LAUNCHER))
 
@@ -145,6 +149,12 @@ class Refusal(unittest.TestCase):
         self.assert_refused(["run", "--stats", "/no/such/file", "true"], 2, "/no/such/file", "no directory /no/such")
         self.assert_refused(["run", "--stats", "/tmp", "true"], 2, "/tmp", "a directory")
 
+    def test_names_that_the_system_refuses(self) -> None:
+        name = "/tmp/" + 300 * "x"
+        told = f"hakmem: {name}: File name too long"
+        for words in (["run", "--stats", name, "true"], ["run", "--policy", name, "true"], ["symbolize", name]):
+            self.assert_refused(words, 2, told)
+
     def test_no_program(self) -> None:
         self.assert_refused(["run", "--"], 2, "no program given")
 
@@ -172,6 +182,60 @@ class Information(unittest.TestCase):
         self.assertIn("commit", rows["build"])
         self.assertIn(f"{os.sysconf('SC_PAGE_SIZE')} bytes", rows["page size"])
         self.assertLessEqual({"huge pages", "RLIMIT_AS", "cgroup memory", "processors", "kernel", "libc"}, set(rows))
+
+
+class Output(unittest.TestCase):
+    """Where standard output cannot be written."""
+
+    def hakmem(self, command: str) -> subprocess.CompletedProcess[str]:
+        """By way of the shell, with another standard output."""
+        return run("bash", "-c", command, "bash", *HAKMEM)
+
+    def test_full(self) -> None:
+        for words in ("--version", "info"):
+            done = self.hakmem(f'"$@" {words} > /dev/full')
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"\Ahakmem: [^\n]*No space left on device\n\Z")
+
+    def test_nobody_reads_on(self) -> None:
+        done = self.hakmem('"$@" info | true; echo ${PIPESTATUS[0]}')
+        self.assertEqual((done.stdout, done.stderr), ("0\n", ""))
+
+    def test_closed(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            policy = Path(directory, "policy")
+            policy.write_text("hakmem-policy 1\n")
+            done = self.hakmem(f'"$@" policy export {policy} >&-')
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_closed_for_the_program_too(self) -> None:
+        done = self.hakmem('"$@" run -- sh -c "test -e /proc/self/fd/1" >&-')
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+
+
+class Observers(unittest.TestCase):
+    """`stat` and `doctor` run in an environment of their own, whatever the user's is."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        venv.OBSERVE.python()  # made once, which says so
+
+    def test_nothing_comes_from_the_current_directory(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            for name in ("rich", "json", "types", "runpy", "stat"):
+                Path(directory, f"{name}.py").write_text("raise SystemExit('planted')\n")
+            done = run(*HAKMEM, "stat", "no-such", cwd=Path(directory))
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"\Ahakmem: no-such: no such file")
+
+    def test_programs_have_the_user_s_variables(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            told = Path(directory, "told")
+            environment = {**os.environ, "PYTHONPATH": directory}
+            script = f'echo "$PYTHONPATH" > {told}; sleep 1'
+            done = run(*HAKMEM, "doctor", "--run", "--", "sh", "-c", script, environment=environment)
+            self.assertEqual(done.stderr, "")
+            self.assertEqual(told.read_text(), f"{directory}\n")
 
 
 class Soak(unittest.TestCase):

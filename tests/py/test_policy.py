@@ -283,8 +283,11 @@ class Merge(unittest.TestCase):
 
 
 class Command(Files):
-    def hakmem(self, *words: object) -> subprocess.CompletedProcess[str]:
+    def hakmem(self, *words: object, limit: str = "") -> subprocess.CompletedProcess[str]:
+        """`limit`: what the shell does before, to itself and so to the command."""
         command = [sys.executable, str(LAUNCHER), *map(str, words)]
+        if limit:
+            command = ["sh", "-c", f'{limit}; exec "$@"', "sh", *command]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     def test_show(self) -> None:
@@ -303,7 +306,8 @@ class Command(Files):
         self.assertEqual((stats["remembered"]["epochs"], stats["knobs"][0]["value"], said), (10, 20, ""))
         again = self.hakmem("policy", "merge", one, other, "--output", merged)
         self.assertEqual(
-            (again.returncode, again.stderr), (2, f"hakmem: {merged}: is there already; --force writes over it\n")
+            (again.returncode, again.stderr),
+            (2, f"hakmem: {merged}: exists; --force writes over it, --output FILE writes elsewhere\n"),
         )
         done = self.hakmem("policy", "export", merged, "--program", "b")
         self.assertEqual([part.path for part in policy_text.parse(done.stdout, "x")], ["/b"])
@@ -319,6 +323,57 @@ class Command(Files):
         self.path.write_text("my notes\n")
         self.assertEqual(self.hakmem("policy", "clear", self.path).returncode, 2)
         self.assertTrue(self.path.exists())
+
+    def two_programs(self) -> str:
+        text = FIRST + own() + "program /b\nsize 3\nend\n"
+        self.path.write_text(text)
+        return text
+
+    def test_owner_and_mode_stay(self) -> None:
+        self.two_programs()
+        self.path.chmod(0o640)
+        if os.geteuid() == 0:
+            os.chown(self.path, 12345, 54321)
+        before = self.path.stat()
+        self.assertEqual(self.hakmem("policy", "clear", self.path, "--program", "b").returncode, 0)
+        after = self.path.stat()
+        self.assertNotEqual(after.st_ino, before.st_ino)
+        self.assertEqual(
+            (after.st_mode, after.st_uid, after.st_gid), (before.st_mode, before.st_uid, before.st_gid)
+        )
+
+    def test_what_cannot_be_written_leaves_the_old(self) -> None:
+        text = self.two_programs()
+        done = self.hakmem("policy", "clear", self.path, "--program", "b", limit="ulimit -f 0")
+        told = f"hakmem: {self.path}: cannot be written: File too large\n"
+        self.assertEqual((done.returncode, done.stderr), (2, told))
+        self.assertEqual(self.path.read_text(), text)
+        self.assertEqual(list(self.directory.iterdir()), [self.path])
+
+    def test_what_is_no_file_is_not_replaced(self) -> None:
+        self.two_programs()
+        pipe, link = self.directory / "pipe", self.directory / "link"
+        os.mkfifo(pipe)
+        link.symlink_to(self.path)
+        for place in (pipe, link):
+            done = self.hakmem("policy", "export", self.path, "--output", place, "--force")
+            told = f"hakmem: {place}: no regular file; legal is one, or a name that is free\n"
+            self.assertEqual((done.returncode, done.stderr), (2, told))
+        self.assertTrue(pipe.is_fifo() and link.is_symlink())
+
+    def test_nothing_in_a_file_steers_the_terminal(self) -> None:
+        self.path.write_text(FIRST + "program /\x1b[2Jb\nsize 3\nclass \x1b[2J evidence 1\nend\n")
+        done = self.hakmem("policy", "show", self.path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("Blocks of ?[2J B have", done.stdout)
+        refused = self.hakmem("policy", "show", self.path, "--program", "other")
+        self.assertNotIn("\x1b", done.stdout + refused.stderr)
+
+    def test_values_beyond_all_limits_are_shown(self) -> None:
+        self.path.write_text(FIRST + own("knob purge_doublings 99999"))
+        done = self.hakmem("policy", "show", self.path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("grows up to 2^99999 times as long", done.stdout)
 
     def test_run(self) -> None:
         missing = self.hakmem("run", "--policy", self.path, "--", "true")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,36 @@ class Symbolize(unittest.TestCase):
         report.write_text("nothing\n")
         done = run(*HAKMEM, "symbolize", str(report))
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "nothing\n", ""))
+
+    def test_names_that_are_not_utf_8(self) -> None:
+        text = b"caf\xe9\n    #0 0x1234 (/nonexistent/caf\xe9+0x34)\n"
+        done = subprocess.run([*HAKMEM, "symbolize"], input=text, capture_output=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, text, b""))
+        directory = os.fsencode(self.directory.name)
+        self.source, self.program = (Path(os.fsdecode(directory + name)) for name in (b"/caf\xe9.c", b"/caf\xe9"))
+        self.source.write_text(SOURCE)
+        subprocess.run(["cc", "-g", "-O0", "-o", self.program, self.source], check=True)
+        done = subprocess.run(
+            [*HAKMEM, "run", "--check", "--", self.program],
+            env={**os.environ, "HAKMEM_CRASH": "1"},
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        where = rb"    #\d+ 0x[0-9a-f]+ in main .*/caf.*\.c:12 \(" + re.escape(os.fsencode(self.program)) + rb"\+0x"
+        self.assertRegex(done.stderr, where)
+        self.assertNotIn(b"Traceback", done.stderr)
+
+    def test_stops_when_its_reader_goes(self) -> None:
+        report = Path(self.directory.name, "report")
+        report.write_text("a line\n" * 100_000)
+        with subprocess.Popen(
+            [*HAKMEM, "symbolize", report], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None and process.stderr is not None
+            self.assertEqual(process.stdout.readline(), "a line\n")
+            process.stdout.close()
+            self.assertEqual((process.wait(60), process.stderr.read()), (0, ""))
 
     def test_says_what_is_wrong(self) -> None:
         done = run(*HAKMEM, "symbolize", "/nonexistent/report")

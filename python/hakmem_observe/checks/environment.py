@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from hakmem_cli import run
 from hakmem_observe.checks.finding import Finding, ok, problem, warning
 
 _PREFIX = "HAKMEM_"
 _WARNING = "hakmem: warning: "
+_POLICY = "HAKMEM_POLICY"
 # Files in values: another file is tried in their place, so that nothing is written there.
 _FILE = re.compile(r"(^|,)/[^,]*")
+
+
+def _tried(name: str, value: str, directory: str) -> str:
+    """A learned policy is only read by a program that does not learn, and the question is what is in it."""
+    return value if name == _POLICY else _FILE.sub(rf"\1{directory}/file", value)
 
 
 def _complaint(library: Path, entry: tuple[str, str]) -> str:
@@ -22,7 +30,7 @@ def _complaint(library: Path, entry: tuple[str, str]) -> str:
         try:
             done = subprocess.run(
                 ["/bin/true"],
-                env={"LD_PRELOAD": str(library), entry[0]: _FILE.sub(rf"\1{directory}/file", entry[1])},
+                env={"LD_PRELOAD": str(library), entry[0]: _tried(*entry, directory)},
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -53,6 +61,12 @@ def _check_preload(value: str) -> Iterator[Finding]:
         yield ok(f"LD_PRELOAD is in use here ({', '.join(files)}); `hakmem run` puts the library before that")
 
 
+def _is_still_learned(variables: Mapping[str, str]) -> bool:
+    """The policy, whose file is made when the program ends."""
+    path = variables.get(_POLICY, "")
+    return run.learns(variables) and os.path.isabs(path) and not os.path.exists(path)
+
+
 def check(variables: Mapping[str, str], library: Path) -> Iterator[Finding]:
     yield from _check_preload(variables.get("LD_PRELOAD", ""))
     if variables.get("HAKMEM_DISABLE") == "1":
@@ -61,7 +75,8 @@ def check(variables: Mapping[str, str], library: Path) -> Iterator[Finding]:
     for name, value in sorted(variables.items()):
         if not name.startswith(_PREFIX) or (name, value) == ("HAKMEM_DISABLE", "1"):
             continue
-        complaint = _complaint(library, (name, value))
+        is_fine = name == _POLICY and _is_still_learned(variables)
+        complaint = "" if is_fine else _complaint(library, (name, value))
         if complaint:
             yield warning(complaint, f"correct or unset {name}")
         else:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.text import Text
 from textual.widget import Widget
 
+from hakmem_cli.say import printable
 from hakmem_observe import tables, words
 from hakmem_observe.snapshot import PARTS, RARE_PARTS
 from hakmem_observe.watch import chart
@@ -146,7 +147,7 @@ def _thread_name(pid: int, thread: int) -> str:
         text = Path(f"/proc/{pid}/task/{thread}/comm").read_text(errors="replace").strip()
     except OSError:
         return ""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    return printable(text)
 
 
 def _thread_row(history: History, pid: int, row: dict[str, Any]) -> list[Cell]:

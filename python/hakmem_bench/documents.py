@@ -1,0 +1,63 @@
+"""What docs/ shows of a result file: whole pages, or generated parts of pages that are otherwise written by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hakmem_bench import (
+    attack_section,
+    attacks,
+    cost_section,
+    learning_chart,
+    learning_run,
+    learning_section,
+    learning_warm_section,
+    markdown,
+    memory_page,
+    watching,
+)
+from hakmem_bench.model import ROOT, Result, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCS = ROOT / "docs"
+_NOTES = ROOT / "bench" / "notes.json"
+
+
+def showing(path: Path, docs: Path) -> dict[Path, str]:
+    """The files in `docs` that show the result file, each with its text as it should be. Nothing is written."""
+    if attacks.is_result(path):
+        safety = docs / "safety.md"
+        return {safety: attack_section.put_into(safety.read_text(), attacks.read(path))}
+    return dict(_of_result(read(path), docs))
+
+
+def _of_result(result: Result, docs: Path) -> Iterator[tuple[Path, str]]:
+    if watching.is_result(result):
+        page = docs / "observability.md"
+        yield page, watching.put_into(page.read_text(), result)
+    elif learning_run.is_result(result):
+        yield from _of_learning(result, docs)
+    elif (part := cost_section.part_of(result)) is not None:
+        page = docs / part.document
+        yield page, cost_section.put_into(page.read_text(), part, result)
+    else:
+        notes: dict[str, str] = json.loads(_NOTES.read_text())
+        yield docs / "benchmarks.md", markdown.benchmarks_page(result, notes)
+        yield docs / "benchmarks.svg", markdown.picture(result)
+        yield docs / "memory.md", memory_page.memory_page(result, notes)
+        yield docs / "memory.svg", memory_page.picture(result)
+
+
+def _of_learning(result: Result, docs: Path) -> Iterator[tuple[Path, str]]:
+    page = docs / "learning.md"
+    text = page.read_text()
+    for part in (learning_section, learning_warm_section):
+        if part.is_of(result):
+            text = part.put_into(text, result)
+    yield page, text
+    for name, picture in learning_chart.pictures(result).items():
+        yield docs / f"{name}.svg", picture

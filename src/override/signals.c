@@ -46,11 +46,12 @@ static bool is_valid(int number)
 
 static sigaction_function *libc_sigaction(void)
 {
+    static const char libc_name[] = "sigaction"; /* a name that cmake/layout.ld knows: each process reads it */
     static sigaction_function *found;
     sigaction_function *function = load_relaxed(&found);
     if (function == NULL) {
         if (&late_lookup_next != NULL)
-            function = (sigaction_function *)late_lookup_next("sigaction");
+            function = (sigaction_function *)late_lookup_next(libc_name);
         if (function == NULL)
             function = __sigaction;
         store_relaxed(&found, function);

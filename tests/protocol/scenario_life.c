@@ -123,6 +123,7 @@ const struct protocol_scenario scenarios[] = {
     {"end and adopt", 0, 2, {have_blocks, start}, {end, adopt_first}, {0}},
     {"end and be born", 0, 2, {have_blocks, NULL}, {end, be_born}, {0}},
     {"two are born", 0, 3, {have_blocks_and_end, NULL, NULL}, {nothing, be_born, adopt_first}, {0}},
+    {"two are lent heaps", 0, 3, {have_blocks_and_end, NULL, NULL}, {nothing, start, start}, {0}},
     {"lend while cleaned", 0, 3, {start, have_blocks_and_end, NULL}, {clean_idle, nothing, be_born}, {0}},
     {"lend while a sender cleans", 0, 3, {start, have_blocks_and_end, NULL}, {send_and_clean_ended, nothing, be_born}, {tidy}},
     {"two senders clean", 0, 3, {start, start, have_blocks_and_end}, {send_and_clean_ended, clean_one_ended, nothing}, {tidy}},

@@ -24,7 +24,7 @@ static void presses_when_it_is_passed(void)
     limit_set(grains_as_limit(10), SIZE_MAX);
     char *run = grains_take_any(10);
     CHECK(!limit_presses());
-    bool zero;
+    bool zero = true;
     CHECK(grains_extend(run + 10 * grain_bytes, 1, &zero));
     CHECK(limit_presses());
     CHECK(relieve());

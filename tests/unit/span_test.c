@@ -58,7 +58,7 @@ static void counts_what_serves(void)
     span_purge_all();
     (void)grains_take_any(2 * superslab_grains);
     expect_served((uint64_t[SPAN_STAGES]){[SPAN_NEW] = 2, [SPAN_PARTLY] = 1, [SPAN_WARM] = 1, [SPAN_EMPTY] = 1});
-    bool zero;
+    bool zero = true;
     CHECK(span_extend(run + 2 * SUPERSLAB_SIZE, units_per_page(), &zero));
     expect_served((uint64_t[SPAN_STAGES]){[SPAN_NEW] = 2, [SPAN_PARTLY] = 1, [SPAN_WARM] = 1, [SPAN_EMPTY] = 2});
 }

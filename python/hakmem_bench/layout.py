@@ -1,8 +1,8 @@
 """Which functions every program runs: cmake/layout.ld has them by name, so that they lie together in the library.
 
 They are found by running programs under callgrind; that is seldom needed: when the start has changed, or when
-tests/py/test_layout.py says that a small program has more of the library in memory than it should. Programs with threads do
-not run the same functions each time, so what is named already stays while there is such a function.
+tests/py/test_layout.py says that a small program has more of the library in memory than it should. Programs with
+threads do not run the same functions each time, so what is named already stays while there is such a function.
 """
 
 from __future__ import annotations

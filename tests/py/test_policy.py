@@ -338,9 +338,7 @@ class Command(Files):
         self.assertEqual(self.hakmem("policy", "clear", self.path, "--program", "b").returncode, 0)
         after = self.path.stat()
         self.assertNotEqual(after.st_ino, before.st_ino)
-        self.assertEqual(
-            (after.st_mode, after.st_uid, after.st_gid), (before.st_mode, before.st_uid, before.st_gid)
-        )
+        self.assertEqual((after.st_mode, after.st_uid, after.st_gid), (before.st_mode, before.st_uid, before.st_gid))
 
     def test_what_cannot_be_written_leaves_the_old(self) -> None:
         text = self.two_programs()

@@ -1,7 +1,6 @@
 /* learn/sites.h and large/site.h, by way of hak_alloc_at and hak_free_at, and of stacks. */
 #include "unit.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "arena/arena.h"
@@ -12,7 +11,6 @@
 #include "heaps.h"
 #include "large/bigcache.h"
 #include "learn/decisions.h"
-#include "learn/site_lines.h"
 #include "learn/sites.h"
 #include "random.h"
 #include "scale.h"
@@ -372,63 +370,6 @@ static void threads_share_sites(void)
     CHECK(here->remote_frees > 0 && here->least >= 40000 && here->most < 140000);
 }
 
-/* ---- In a saved policy. */
-
-static const struct policy_key us = {"/bin/a", "ab12", 1000};
-
-static enum policy_is read_lines(const char *lines, bool apply, char *what)
-{
-    char text[2000];
-    int length = snprintf(text, sizeof text, "hakmem-policy 1\nprogram /bin/a\nbuild-id ab12\n%s\nend\n", lines);
-    CHECK(length > 0 && (size_t)length < sizeof text);
-    struct policy_found found;
-    policy_text_read(text, (size_t)length, &us, &found);
-    if (found.is == POLICY_THERE && apply)
-        policy_text_apply(text, &found);
-    if (what != NULL)
-        strcpy(what, found.what);
-    return found.is;
-}
-
-static void a_saved_policy_tells_how_sites_are_kept(void)
-{
-    start();
-    CHECK(read_lines("site 0x3e9 keep 0\nsite 0x7d2 keep 4 # why\nsite 0xfffffffffffffffe keep 1", false, NULL) == POLICY_THERE);
-    CHECK(large_sites == NULL);
-    CHECK(read_lines("site 0x3e9 keep 0\nsite 0x7d2 keep 4 # why\nsite 0xfffffffffffffffe keep 1", true, NULL) == POLICY_THERE);
-    CHECK(site(HERE)->patience == PATIENCE_NONE && site(THERE)->patience == 2 && site(UINTPTR_MAX - 1)->patience == 0);
-    CHECK(large_sites_special == 2);
-    char what[200];
-    static const char *const wrong[][2] = {
-        {"site", "a site is"}, {"site 12 keep 1", "a site is"}, {"site 0x0 keep 1", "a site is"}, {"site 0x12", "comes keep"},
-        {"site 0x12 kept 1", "comes keep"}, {"site 0x12 keep 3", "keep is"}, {"site 0x12 keep 16", "keep"},
-        {"site 0x12 keep", "keep"}, {"site 0x12 keep 1 2", ""},
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        CHECK(read_lines(wrong[i][0], false, what) == POLICY_DAMAGED);
-        CHECK(strstr(what, wrong[i][1]) != NULL);
-    }
-}
-
-static void what_is_in_force_is_written(void)
-{
-    start();
-    sites_preset(HERE, PATIENCE_NONE);
-    sites_preset(THERE, 3);
-    sites_preset(3003, 0);
-    hak_free(take(MIB, HERE));
-    char text[4000];
-    struct out out;
-    out_to_memory(&out, text, sizeof text);
-    site_lines_write(&out);
-    CHECK(out_end(&out) == 0);
-    text[out.length] = '\0';
-    CHECK(strcmp(text, "site 0x3e9 keep 0 # times as long as others; 1 requests of 1024 KiB on average\n"
-                       "site 0x7d2 keep 8 # times as long as others; 0 requests of 0 KiB on average\n") == 0);
-    CHECK(read_lines(text, true, NULL) == POLICY_THERE);
-    CHECK(large_sites_special == 2);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,8 +387,6 @@ int main(void)
         UNIT_TEST(places_are_known_by_their_stacks),
         UNIT_TEST(no_size_is_too_small_to_have_a_shape),
         UNIT_TEST(threads_share_sites),
-        UNIT_TEST(a_saved_policy_tells_how_sites_are_kept),
-        UNIT_TEST(what_is_in_force_is_written),
     };
     return cmocka_run_group_tests_name("sites", tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #ifndef HAK_BASE_ATOMIC_H
 #define HAK_BASE_ATOMIC_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 #define load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
@@ -52,6 +54,21 @@
 #else
 #define owner_add(word, n) (*(word) += (n))
 #define owner_subtract(word, n) (*(word) -= (n))
+#endif
+
+/* If *word is *expected, *word = value; else *expected is what it is, and false. By the word's only writer: a signal handler of the
+ * same thread comes before it or after it, other threads are not synchronised with. On x86 an exchange would be locked, and
+ * wait for all accesses to memory before it. */
+#if defined(__x86_64__) && !HAK_TSAN
+ALWAYS_INLINE bool owner_compare_exchange(void ***word, void ***expected, void **value)
+{
+    bool same;
+    __asm__ volatile("cmpxchg %3, %1" : "+a"(*expected), "+m"(*word), "=@ccz"(same) : "r"(value) : "memory");
+    return same;
+}
+#else
+#define owner_compare_exchange(word, expected, value) \
+    __atomic_compare_exchange_n((word), (expected), (value), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 #endif
 
 #endif

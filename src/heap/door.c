@@ -259,8 +259,8 @@ ENTRANCE NOINLINE void *door_new_array(size_t size)
     return malloc_as(size, FAMILY_NEW_ARRAY);
 }
 
-/* Whoever keeps blocks is told where the program has called the library. */
-ALWAYS_INLINE void free_as(void *p, struct freeing how)
+/* Whoever keeps blocks is told where the program has called the library. `heap`: its door is entered; NULL: not yet. */
+ALWAYS_INLINE void free_as(struct heap *heap, void *p, struct freeing how)
 {
     struct os_frame here;
     if (p == NULL)
@@ -269,7 +269,8 @@ ALWAYS_INLINE void free_as(void *p, struct freeing how)
         here = os_frame_here();
         how.from = &here;
     }
-    struct heap *heap = door_enter();
+    if (heap == NULL)
+        heap = door_enter();
     if (UNLIKELY(heap == NULL)) {
         route_without_heap(p, &how);
         return;
@@ -281,14 +282,48 @@ ALWAYS_INLINE void free_as(void *p, struct freeing how)
         serve_tools();
 }
 
+static NOINLINE void free_any(struct heap *heap, void *p)
+{
+    free_as(heap, p, (struct freeing){.family = FAMILY_MALLOC, .size = SIZE_UNKNOWN});
+}
+
+/* Enters the door for the block of a slab, if nobody wants to know and nothing else is to be done there. Else NULL. */
+ALWAYS_INLINE struct heap *enter_for_slab(uintptr_t tag)
+{
+    struct view *seen = view_load();
+    struct heap *heap = seen->heap;
+    if (tag < TAG_KINDS || heap == NULL || heap->in_door != 0 || heap->deferred_count > 0 || heap_events.leaving != NULL
+        || control_is_asked())
+        return NULL;
+    store_relaxed(&heap->visits, heap->visits + 1);
+    entry_enter(heap, seen);
+    return heap;
+}
+
+/* What most frees that come to the door are, of another heap's block, is done here if it is but a word in a letter. */
+ALWAYS_INLINE bool sent_at_once(struct heap *heap, uintptr_t tag, void *p)
+{
+    if (heap == NULL || !mail_add(heap, tag, p))
+        return false;
+    entry_leave(heap);
+    return true;
+}
+
 NOINLINE void door_free(void *p)
 {
-    free_as(p, (struct freeing){.family = FAMILY_MALLOC, .size = SIZE_UNKNOWN});
+    uintptr_t tag = arena_tag(p);
+    struct heap *heap = enter_for_slab(tag);
+    if (!sent_at_once(heap, tag, p))
+        free_any(heap, p);
 }
 
 NOINLINE void door_free_as(void *p, struct freeing how)
 {
-    free_as(p, how);
+    uintptr_t tag = arena_tag(p);
+    struct heap *heap = enter_for_slab(tag);
+    bool fits = how.size == SIZE_UNKNOWN || how.size <= size_classes[tag % SIZE_CLASSES].size;
+    if (!fits || !sent_at_once(heap, tag, p))
+        free_as(heap, p, how);
 }
 
 static COLD size_t size_of_other(const void *p)

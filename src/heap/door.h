@@ -1,12 +1,12 @@
 /*
  * The door: where every operation goes that the two hot functions do not finish.
  *
- *   hot_malloc ──▶ door_malloc ──▶ enter ─▶ magazine_pop ─▶ mail_collect │ shelf_take
+ *   hot_malloc ──▶ door_malloc ──▶ enter ─▶ magazine_pop ─▶ mail_fill │ shelf_take
  *                        │                  large_alloc       nothing to be had: relief_give_back, once more
  *                        │           leave ─▶ heartbeat, relief_at_heartbeat; outside: relief_tell
  *                        └── no heap: start_thread; in the door already, or dead: orphan_malloc
  *   hot_free ────▶ door_free ────▶ enter ─▶ route_free ─▶ magazine_push ─▶ shelf_put …   mine
- *                                                        mail_send                      another heap's
+ *                                                        mail_add, mail_send            another heap's
  *                                                        large_free                     large
  *                                                        report_pointer                 not a block: ends here
  */

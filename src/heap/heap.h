@@ -14,6 +14,7 @@
  *   shelves, slabs, outboxes, stock  the owner inside the door; whoever holds the idle heap; a thief under
  *                                    heap.lock
  *   inbox                            anyone pushes letters; the three above take them all
+ *   unread                           the three above
  */
 #ifndef HAK_HEAP_HEAP_H
 #define HAK_HEAP_HEAP_H
@@ -118,6 +119,7 @@ struct heap {
     uint32_t trim_next;          /* class that the next heartbeat looks at */
     uint32_t letters_kept;
     struct letter *letters;      /* empty ones, for reuse */
+    struct letter *unread;       /* taken from the inbox, and not read yet */
     size_t outbox_bytes;
     struct heap *piled;          /* a heap whose mail should be collected, or NULL */
     struct heap *looked_at;      /* by sleeper_look, the last time; or NULL */

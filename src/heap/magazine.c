@@ -39,7 +39,9 @@ static void **hold_magazine(struct heap *heap, unsigned class)
     void **slots = heap->shelf[class].slots;
     bin->end = NULL;
     compiler_fence();
-    return __atomic_exchange_n(&bin->top, slots, __ATOMIC_RELAXED);
+    void **top = bin->top;
+    while (!owner_compare_exchange(&bin->top, &top, slots)) {}
+    return top;
 }
 
 static void open_magazine(struct heap *heap, unsigned class, void **top)
@@ -258,9 +260,7 @@ void *magazine_pop(struct heap *heap, unsigned class)
         shelf_take(heap, class, &block, 1);
         return block;
     }
-    bool mail = mail_waits(heap);
-    if (mail)
-        mail_collect(heap, true);
+    bool mail = mail_waits(heap) && mail_fill(heap, class);
     void **top = hold_magazine(heap, class);
     if (top != heap->shelf[class].slots) {
         if (mail)
@@ -312,14 +312,6 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
     if (top < shelf->slots + shelf->capacity)
         *++top = p;
     open_magazine(heap, class, top);
-}
-
-bool magazine_keep(struct heap *heap, unsigned class, void *p)
-{
-    struct magazine_hold hold = {0};
-    bool kept = magazine_push_held(&hold, heap, class, p);
-    magazine_unhold(&hold);
-    return kept;
 }
 
 bool magazine_is_top(const struct heap *heap, unsigned class, const void *p)
@@ -374,28 +366,6 @@ size_t magazine_count(const struct heap *heap, unsigned class)
     uintptr_t slots = (uintptr_t)load_relaxed(&shelf->slots);
     size_t count = ((uintptr_t)load_relaxed(&heap->view.bin[class].top) - slots) / sizeof(void *);
     return slots == 0 || count > load_relaxed(&shelf->capacity) ? 0 : count;
-}
-
-bool magazine_push_held(struct magazine_hold *hold, struct heap *heap, unsigned class, void *p)
-{
-    const struct shelf *shelf = &heap->shelf[class];
-    if (hold->heap == NULL || hold->class != class) {
-        magazine_unhold(hold);
-        if (!is_usable(heap, class))
-            return false;
-        *hold = (struct magazine_hold){heap, class, hold_magazine(heap, class)};
-    }
-    if (hold->top == shelf->slots + shelf->capacity)
-        return false;
-    *++hold->top = p;
-    return true;
-}
-
-void magazine_unhold(struct magazine_hold *hold)
-{
-    if (hold->heap != NULL)
-        open_magazine(hold->heap, hold->class, hold->top);
-    hold->heap = NULL;
 }
 
 void magazine_compact(struct heap *heap)

@@ -8,6 +8,7 @@
 #ifndef HAK_HEAP_MAGAZINE_H
 #define HAK_HEAP_MAGAZINE_H
 
+#include "base/atomic.h"
 #include "heap/heap.h"
 
 /* However small its blocks. */
@@ -20,8 +21,30 @@ void *magazine_pop(struct heap *heap, unsigned class);
  * there is no room and no memory at all is lost. */
 void magazine_push(struct heap *heap, unsigned class, void *p);
 
-/* Pushes only if there is room. */
-bool magazine_keep(struct heap *heap, unsigned class, void *p);
+/* Has it no room, or no slots yet? */
+ALWAYS_INLINE bool magazine_is_full(const struct heap *heap, unsigned class)
+{
+    const struct bin *bin = &heap->view.bin[class];
+    return bin->top >= bin->end;
+}
+
+/* Pushes, only if there is room; not while the magazines are in the hands of an interrupted function (interrupt.h). A signal handler
+ * may pop meanwhile; its frees come to the door, which is busy. */
+ALWAYS_INLINE bool magazine_keep(struct heap *heap, unsigned class, void *p)
+{
+    struct bin *bin = &heap->view.bin[class];
+    void **end = bin->end;
+    bool added = false;
+    bin->end = NULL;
+    compiler_fence();
+    for (void **top = load_relaxed(&bin->top); top < end && !added;) {
+        store_relaxed(top + 1, p);
+        added = owner_compare_exchange(&bin->top, &top, top + 1);
+    }
+    compiler_fence();
+    bin->end = end;
+    return added;
+}
 
 /* Is p the block pushed last? */
 bool magazine_is_top(const struct heap *heap, unsigned class, const void *p);
@@ -49,17 +72,6 @@ void magazine_audit(struct heap *heap, unsigned class);
 
 /* Blocks in the magazine. Any thread; of another's heap, a snapshot that may be off while the owner works. */
 size_t magazine_count(const struct heap *heap, unsigned class);
-
-/* A magazine kept closed over several pushes. Zeroed: none. */
-struct magazine_hold {
-    struct heap *heap;
-    unsigned class;
-    void **top;
-};
-
-/* Pushes into the held magazine, holding that of `class` first. False: it has no room. */
-bool magazine_push_held(struct magazine_hold *hold, struct heap *heap, unsigned class, void *p);
-void magazine_unhold(struct magazine_hold *hold);
 
 /* Moves the blocks that a thief has left (non-NULL slots) together. */
 void magazine_compact(struct heap *heap);

@@ -3,14 +3,12 @@
 #include "arena/arena.h"
 #include "arena/meta.h"
 #include "base/clock.h"
-#include "heap/letter.h"
+#include "heap/interrupt.h"
 #include "heap/magazine.h"
 #include "heap/report.h"
 #include "heap/shelf.h"
 
 enum { LETTERS_KEPT = 8 };
-
-#define OUTBOX_BYTES_MOST (64 * KIB)
 
 /* An inbox may hold so much; so much if its first letter has waited so long (a thread that only waits for a processor
  * comes sooner); and so much if its heap has no thread. */
@@ -76,15 +74,22 @@ static void post(struct heap *to, struct letter *letter, size_t bytes)
     } while (!__atomic_compare_exchange_n(&to->inbox, &first, letter, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
+static size_t pile_of(const struct letter *newest)
+{
+    return newest != NULL ? (size_t)load_relaxed(&newest->pile) * PILE_GRAIN : 0;
+}
+
 enum mail_state mail_state(const struct heap *to)
 {
     const struct letter *newest = load_relaxed(&to->inbox);
-    if (newest == NULL)
+    const struct letter *unread = load_relaxed(&to->unread);
+    const struct letter *oldest = unread != NULL ? unread : newest;
+    if (oldest == NULL)
         return MAIL_FINE;
-    size_t pile = (size_t)load_relaxed(&newest->pile) * PILE_GRAIN;
+    size_t pile = pile_of(newest) + pile_of(unread);
     if (load_relaxed(&to->tls) == NULL)
         return pile > PILE_MOST_IDLE ? MAIL_MUCH : MAIL_FINE;
-    if (pile > PILE_MOST_LATE && (uint32_t)clock_now_ms() - load_relaxed(&newest->since) > LATE_MS)
+    if (pile > PILE_MOST_LATE && (uint32_t)clock_now_ms() - load_relaxed(&oldest->since) > LATE_MS)
         return MAIL_LATE;
     return pile > PILE_MOST ? MAIL_MUCH : MAIL_FINE;
 }
@@ -112,7 +117,7 @@ void mail_post_all(struct heap *from)
 /* The outbox for `to`, with a letter in it; NULL: no memory. */
 static struct outbox *outbox_for(struct heap *from, struct heap *to)
 {
-    struct outbox *box = &from->outbox[to->number % OUTBOXES];
+    struct outbox *box = mail_outbox(from, to);
     if (box->to != to) {
         post_outbox(from, box);
         box->to = to;
@@ -140,33 +145,38 @@ bool mail_send(struct heap *from, struct heap *to, void *p)
     return true;
 }
 
+static bool into_magazine(struct heap *heap, unsigned class, void *p)
+{
+    if (magazine_is_full(heap, class))
+        return false;
+    if (UNLIKELY(!slab_holds(arena_span(p), p)))
+        report_pointer(FAULT_INVALID_FREE, p);
+    return magazine_keep(heap, class, p);
+}
+
 /* One block, for heap unless its tag says otherwise by now. False: no memory to forward it. */
-static bool deliver(struct heap *heap, struct magazine_hold *hold, void *p)
+static bool deliver(struct heap *heap, void *p, bool to_magazines)
 {
     uintptr_t tag = arena_tag(p);
     uintptr_t class = tag ^ (uintptr_t)heap;
-    if (class >= SIZE_CLASSES) {
+    if (UNLIKELY(class >= SIZE_CLASSES)) {
         if (tag < TAG_KINDS)
             report_pointer(FAULT_DOUBLE_FREE, p); /* its slab has been given up since it was sent */
-        if (hold != NULL)
-            magazine_unhold(hold);
         tally(heap, COUNT_FORWARDED);
         return mail_send(heap, mail_owner(tag), p);
     }
-    if (!slab_holds(arena_span(p), p))
-        report_pointer(FAULT_INVALID_FREE, p);
-    if (hold == NULL || !magazine_push_held(hold, heap, (unsigned)class, p))
+    if (!to_magazines || !into_magazine(heap, (unsigned)class, p))
         shelf_put(heap, p);
     return true;
 }
 
 /* Empties a letter. What could not be forwarded comes back in it, for the next time. */
-static void read_letter(struct heap *heap, struct magazine_hold *hold, struct letter *letter)
+static void read_letter(struct heap *heap, struct letter *letter, bool to_magazines)
 {
     uint32_t left = 0;
     owner_add(&heap->counts->of[COUNT_RECEIVED], letter->count);
     for (uint32_t i = 0; i < letter->count; i++)
-        if (!deliver(heap, hold, letter->block[i]))
+        if (UNLIKELY(!deliver(heap, letter->block[i], to_magazines)))
             letter->block[left++] = letter->block[i];
     letter->count = left;
     if (left > 0)
@@ -175,14 +185,54 @@ static void read_letter(struct heap *heap, struct magazine_hold *hold, struct le
         keep_letter(heap, letter);
 }
 
+static struct letter *take_inbox(struct heap *heap)
+{
+    return exchange_acquire(&heap->inbox, (struct letter *)NULL);
+}
+
+/* Its owner is awake: what is left is late when nobody has read for so long. */
+static void leave_unread(struct heap *heap, struct letter *letters)
+{
+    if (letters == heap->unread)
+        return;
+    if (letters != NULL)
+        store_relaxed(&letters->since, (uint32_t)clock_now_ms());
+    store_relaxed(&heap->unread, letters);
+}
+
+bool mail_fill(struct heap *heap, unsigned class)
+{
+    struct letter *letters = heap->unread;
+    bool took_inbox = false;
+    while (magazine_count(heap, class) == 0) {
+        if (letters == NULL && !took_inbox) {
+            letters = take_inbox(heap);
+            took_inbox = true;
+        }
+        if (letters == NULL)
+            break;
+        struct letter *next = letters->next;
+        read_letter(heap, letters, true);
+        letters = next;
+    }
+    leave_unread(heap, letters);
+    return magazine_count(heap, class) != 0;
+}
+
+static void read_all(struct heap *heap, struct letter *letters, bool to_magazines)
+{
+    while (letters != NULL) {
+        struct letter *next = letters->next;
+        read_letter(heap, letters, to_magazines);
+        letters = next;
+    }
+}
+
 void mail_collect(struct heap *heap, bool to_magazines)
 {
-    struct magazine_hold hold = {0};
-    struct letter *letter = exchange_acquire(&heap->inbox, (struct letter *)NULL);
-    while (letter != NULL) {
-        struct letter *next = letter->next;
-        read_letter(heap, to_magazines ? &hold : NULL, letter);
-        letter = next;
-    }
-    magazine_unhold(&hold);
+    struct letter *unread = heap->unread;
+    to_magazines = to_magazines && !interrupt_holds_magazines(heap);
+    leave_unread(heap, NULL);
+    read_all(heap, unread, to_magazines);
+    read_all(heap, take_inbox(heap), to_magazines);
 }

@@ -8,8 +8,13 @@
 #ifndef HAK_HEAP_MAIL_H
 #define HAK_HEAP_MAIL_H
 
+#include "base/atomic.h"
 #include "base/lock.h"
 #include "heap/heap.h"
+#include "heap/letter.h"
+
+/* Most that the blocks in all outboxes of a heap hold. */
+#define OUTBOX_BYTES_MOST (64 * KIB)
 
 /* Puts p, a block of `to`, into an outbox, and posts the letter when it is full or the outboxes hold too many
  * bytes. False: there is no memory for a letter, and p stays the caller's. Sender inside its door. */
@@ -22,6 +27,10 @@ void mail_post_all(struct heap *from);
  * only), else into slabs. */
 void mail_collect(struct heap *heap, bool to_magazines);
 
+/* Reads letters until the magazine of the class, which is empty, has a block; the rest stays unread. False: there was none. Owner
+ * inside the door only. */
+bool mail_fill(struct heap *heap, unsigned class);
+
 enum mail_state {
     MAIL_FINE,
     MAIL_MUCH, /* others should collect it: the owner is slow to */
@@ -33,13 +42,35 @@ enum mail_state mail_state(const struct heap *to);
 
 ALWAYS_INLINE bool mail_waits(struct heap *heap)
 {
-    return __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != NULL;
+    return load_relaxed(&heap->inbox) != NULL || load_relaxed(&heap->unread) != NULL;
 }
 
 /* The heap that a tag names. */
 ALWAYS_INLINE struct heap *mail_owner(uintptr_t tag)
 {
     return (struct heap *)(tag & ~(uintptr_t)(SIZE_CLASSES - 1));
+}
+
+/* The outbox of `from` for blocks of `to`, if that has one. By the address: nothing is read of what the owner of `to` writes. */
+ALWAYS_INLINE struct outbox *mail_outbox(struct heap *from, const struct heap *to)
+{
+    return &from->outbox[(uintptr_t)to / HEAP_ALIGN % OUTBOXES];
+}
+
+/* As mail_send of a block with this tag, if that is no more than a word in a letter that stays open. False: nothing was done. */
+ALWAYS_INLINE bool mail_add(struct heap *from, uintptr_t tag, void *p)
+{
+    struct heap *to = mail_owner(tag);
+    struct outbox *box = mail_outbox(from, to);
+    struct letter *letter = box->letter;
+    size_t bytes = from->outbox_bytes + size_classes[tag % SIZE_CLASSES].size;
+    if (box->to != to || letter == NULL || letter->count >= LETTER_BLOCKS - 1 || bytes > OUTBOX_BYTES_MOST)
+        return false;
+    letter->block[letter->count++] = p;
+    box->bytes += bytes - from->outbox_bytes;
+    from->outbox_bytes = bytes;
+    tally(from, COUNT_SENT);
+    return true;
 }
 
 extern HIDDEN struct lock letters_lock;

@@ -101,7 +101,7 @@ static void free_own(struct heap *heap, unsigned class, void *p)
  * loses it: a leak of one block, in a process that has not 512 bytes. */
 static void send(struct heap *heap, uintptr_t tag, void *p)
 {
-    if (!mail_send(heap, mail_owner(tag), p))
+    if (!mail_send(heap, mail_owner(tag), p) && !interrupt_holds_magazines(heap))
         (void)magazine_keep(heap, tag % SIZE_CLASSES, p);
     if (UNLIKELY(heap->piled != NULL)) {
         sleeper_collect(heap->piled);

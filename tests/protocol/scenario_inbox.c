@@ -63,6 +63,13 @@ static void send_two_letters(void)
     post();
 }
 
+/* The second is a word in a letter that stays open. */
+static void send_two_blocks(void)
+{
+    block_free(blocks[0]);
+    block_free(blocks[1]);
+}
+
 /* The third makes more bytes than outboxes may hold. */
 static void send_three(void)
 {
@@ -96,5 +103,6 @@ const struct protocol_scenario scenarios[] = {
     {"inbox two letters", 0, 2, {have_blocks, start}, {collect_twice, send_two_letters}, {collect}},
     {"outbox full", 0, 2, {have_blocks, start}, {take, send_three}, {collect}},
     {"outbox stolen", 0, 3, {have_blocks, start, start_thief}, {collect, send_two_letters, steal}, {collect}},
+    {"open letter stolen", 0, 2, {have_blocks, start}, {steal, send_two_blocks}, {collect}},
     {0},
 };

@@ -71,6 +71,53 @@ static void full_magazines_overflow_to_slabs(void)
     CHECK(other->shelf[CLASS].blocks_out == other->shelf[CLASS].capacity);
 }
 
+/* One letter is enough for the magazine that is empty; the others wait, and nothing else is served by them. */
+static void letters_are_read_as_blocks_are_needed(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    pop_all(other, BLOCKS);
+    for (int i = 0; i < 3 * LETTER_BLOCKS; i++)
+        hak_free(blocks[i]);
+    mail_post_all(own);
+    magazine_widen(other, CLASS, 2 * LETTER_BLOCKS);
+    CHECK(mail_fill(other, CLASS));
+    CHECK(magazine_count(other, CLASS) == LETTER_BLOCKS);
+    CHECK(mail_waits(other) && other->inbox == NULL);
+    magazine_flush(other, CLASS, SIZE_MAX);
+    CHECK(other->shelf[CLASS].blocks_out == BLOCKS - LETTER_BLOCKS);
+
+    /* What comes meanwhile is read after what was there. */
+    for (int i = 3 * LETTER_BLOCKS; i < 4 * LETTER_BLOCKS; i++)
+        hak_free(blocks[i]);
+    struct letter *last = other->inbox;
+    CHECK(last != NULL);
+    for (int letters = 0; letters < 2; letters++) {
+        CHECK(mail_fill(other, CLASS) && other->inbox == last);
+        magazine_flush(other, CLASS, SIZE_MAX);
+    }
+    CHECK(other->unread == NULL);
+    CHECK(mail_fill(other, CLASS) && !mail_waits(other));
+    magazine_flush(other, CLASS, SIZE_MAX);
+    CHECK(!mail_fill(other, CLASS));
+    CHECK(other->shelf[CLASS].blocks_out == BLOCKS - 4 * LETTER_BLOCKS);
+}
+
+/* Of a class that is not in them: all are read, and the rest of the door does without. */
+static void letters_without_the_class_are_read_to_the_end(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    pop_all(other, BLOCKS);
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+    mail_post_all(own);
+    CHECK(!mail_fill(other, CLASS + 1));
+    CHECK(!mail_waits(other));
+}
+
 static void full_letters_are_posted(void)
 {
     struct view *word;
@@ -242,6 +289,8 @@ int main(void)
         UNIT_TEST(blocks_arrive),
         UNIT_TEST(blocks_arrive_in_slabs),
         UNIT_TEST(full_magazines_overflow_to_slabs),
+        UNIT_TEST(letters_are_read_as_blocks_are_needed),
+        UNIT_TEST(letters_without_the_class_are_read_to_the_end),
         UNIT_TEST(full_letters_are_posted),
         UNIT_TEST(outboxes_hold_few_bytes),
         UNIT_TEST(many_heaps_get_their_own),

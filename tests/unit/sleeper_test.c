@@ -84,6 +84,37 @@ static void late_mail_is_found(void)
     worker_stop(&worker);
 }
 
+static void read_one_letter(void *heap)
+{
+    CHECK(mail_fill(heap, size_class_of(SIZE)));
+}
+
+static void empty_magazine(void *heap)
+{
+    magazine_flush(heap, size_class_of(SIZE), SIZE_MAX);
+}
+
+/* A thread that reads, but not all at once, is awake; if it sleeps then, the rest becomes late. */
+static void who_reads_is_awake(void)
+{
+    struct worker worker;
+    struct heap *sleeper = start_sleeper(&worker);
+    free_bytes(0, MIB);
+    mail_post_all(heap_own());
+    fake_clock_set(START_MS + LATE_MS);
+    worker_run(&worker, empty_magazine, sleeper);
+    worker_run(&worker, read_one_letter, sleeper);
+    CHECK(mail_waits(sleeper) && mail_state(sleeper) == MAIL_FINE);
+    fake_clock_set(START_MS + LATE_MS + NOT_LATE_MS);
+    CHECK(mail_state(sleeper) == MAIL_FINE);
+    fake_clock_set(START_MS + 2 * LATE_MS);
+    CHECK(mail_state(sleeper) == MAIL_LATE);
+    look_at_all();
+    CHECK(!mail_waits(sleeper));
+    CHECK(out_bytes(sleeper) <= BLOCKS * SIZE - MIB + 64 * KIB);
+    worker_stop(&worker);
+}
+
 static void late_mail_is_collected_by_the_next_sender(void)
 {
     struct worker worker;
@@ -126,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(much_mail_is_collected_by_its_sender),
         UNIT_TEST(late_mail_is_found),
+        UNIT_TEST(who_reads_is_awake),
         UNIT_TEST(late_mail_is_collected_by_the_next_sender),
         UNIT_TEST(little_mail_may_wait),
         UNIT_TEST(mail_of_an_ended_thread_is_collected),

@@ -14,6 +14,9 @@
 /* However small its blocks. */
 enum { MAGAZINE_SLOTS_MOST = 512 };
 
+/* All of a heap may always hold this part of what a thread may have (the policy's thread_cache_bytes). */
+enum { MAGAZINES_SHARE = 8 };
+
 /* Pops a block, after filling the magazine if it is empty. NULL: out of memory. */
 void *magazine_pop(struct heap *heap, unsigned class);
 

@@ -114,12 +114,18 @@ static void promise_of_cache(struct view_of_cost *v, enum knob knob, unsigned in
     promise(v, knob, index, false, held_ns / 2 - visits_ns);
 }
 
-/* Most bytes that a magazine of a class in use may hold: what is cached is divided among classes by that. */
-static uint64_t magazine_most(const struct view_of_cost *v, unsigned class)
+/* Most bytes that a magazine may hold. */
+static uint64_t most_of_magazine(const struct arm *arm, unsigned class)
 {
     uint64_t slots_most = (uint64_t)size_classes[class].size * MAGAZINE_SLOTS_MOST;
-    uint64_t bytes = arm_value(v->arm, KNOB_MAGAZINE_BYTES, class);
-    return v->seen->refills[class] == 0 ? 0 : bytes < slots_most ? bytes : slots_most;
+    uint64_t bytes = arm_value(arm, KNOB_MAGAZINE_BYTES, class);
+    return bytes < slots_most ? bytes : slots_most;
+}
+
+/* Of a class in use: what is cached is divided among classes by that. */
+static uint64_t magazine_most(const struct view_of_cost *v, unsigned class)
+{
+    return v->seen->refills[class] == 0 ? 0 : most_of_magazine(v->arm, class);
 }
 
 static void look_at_magazine(struct view_of_cost *v, unsigned class, double visits_ns, double held_ns)
@@ -259,6 +265,18 @@ static bool change(struct arm *child, const struct prospect *prospect, unsigned 
     return arm_set(child, prospect->knob, index, evolution_step(prospect->knob, value, prospect->up));
 }
 
+/* Wider magazines win nothing where all together may not hold more, and the other way round: neither would be found alone. */
+static bool make_room(struct arm *child, uint64_t classes)
+{
+    uint64_t bytes = 0;
+    uint64_t value = arm_value(child, KNOB_THREAD_CACHE_BYTES, 0);
+    for (uint64_t left = classes; left != 0; left &= left - 1)
+        bytes += most_of_magazine(child, (unsigned)__builtin_ctzll(left));
+    while (value / MAGAZINES_SHARE < bytes && evolution_step(KNOB_THREAD_CACHE_BYTES, value, true) != value)
+        value = evolution_step(KNOB_THREAD_CACHE_BYTES, value, true);
+    return knob_is_pinned(KNOB_THREAD_CACHE_BYTES) || arm_set(child, KNOB_THREAD_CACHE_BYTES, 0, value);
+}
+
 bool evolution_make(struct arm *child, const struct arm *parent, const struct prospect *prospect)
 {
     bool has_room = true;
@@ -269,6 +287,8 @@ bool evolution_make(struct arm *child, const struct arm *parent, const struct pr
         return change(child, prospect, prospect->index);
     for (uint64_t left = prospect->classes; left != 0; left &= left - 1)
         has_room = change(child, prospect, (unsigned)__builtin_ctzll(left)) && has_room;
+    if (prospect->knob == KNOB_MAGAZINE_BYTES && prospect->up)
+        has_room = make_room(child, prospect->classes) && has_room;
     return has_room;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "config/policy.h"
+#include "heap/magazine.h"
 #include "learn/evolution.h"
 #include "learn/prices.h"
 
@@ -206,6 +207,37 @@ static void many_classes_change_together(void)
     CHECK(!tried_has(&tried, &others));
 }
 
+/* Magazines that are wider, but may not hold more in all, win nothing; nor does it help to let them, if they are full. */
+static void wider_magazines_may_hold_more_together(void)
+{
+    const uint64_t bytes = knob_of_mode(KNOB_MAGAZINE_BYTES, 0);
+    const uint64_t all = knob_of_mode(KNOB_THREAD_CACHE_BYTES, 0);
+    const unsigned few = (unsigned)(all / MAGAZINES_SHARE / bytes / 2);
+    size_class_init();
+    struct arm child;
+    struct prospect wider = {KNOB_MAGAZINE_BYTES, SIZE_CLASSES_FIXED - 8, true, 0.4, (uint64_t)0xff << (SIZE_CLASSES_FIXED - 8)};
+    CHECK(evolution_make(&child, &mode, &wider) && child.count == 9);
+    CHECK(arm_value(&child, KNOB_MAGAZINE_BYTES, wider.index) == 2 * bytes);
+    uint64_t room = arm_value(&child, KNOB_THREAD_CACHE_BYTES, 0) / MAGAZINES_SHARE;
+    CHECK(room >= 16 * bytes && room < 32 * bytes);
+
+    wider.classes = ((uint64_t)1 << few) - 1;
+    wider.classes <<= wider.index;
+    CHECK(evolution_make(&child, &mode, &wider) && child.count == few);
+
+    /* Of small blocks, of which a magazine has all that it can hold. */
+    wider.classes = 0xff;
+    wider.index = 0;
+    CHECK(evolution_make(&child, &mode, &wider));
+    CHECK(arm_value(&child, KNOB_THREAD_CACHE_BYTES, 0) / MAGAZINES_SHARE < 16 * bytes);
+
+    /* Narrower ones leave it, and a single one does. */
+    wider.up = false;
+    CHECK(evolution_make(&child, &mode, &wider) && child.count == 8);
+    wider = (struct prospect){KNOB_MAGAZINE_BYTES, SIZE_CLASSES_FIXED - 1, true, 0.4, 0};
+    CHECK(evolution_make(&child, &mode, &wider) && child.count == 1);
+}
+
 static void presets_differ_from_the_mode(void)
 {
     struct arm arm;
@@ -231,6 +263,7 @@ int main(void)
         UNIT_TEST(chance_is_in_proportion),
         UNIT_TEST(a_child_differs_in_one_value),
         UNIT_TEST(many_classes_change_together),
+        UNIT_TEST(wider_magazines_may_hold_more_together),
         UNIT_TEST(presets_differ_from_the_mode),
     };
     return cmocka_run_group_tests_name("evolution", tests, NULL, NULL);

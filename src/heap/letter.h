@@ -1,4 +1,4 @@
-/* What travels from heap to heap. Of mail.c, and of tests that look into heaps. */
+/* What travels from heap to heap. Of mail.h, and of tests that look into heaps. */
 #ifndef HAK_HEAP_LETTER_H
 #define HAK_HEAP_LETTER_H
 

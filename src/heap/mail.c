@@ -133,12 +133,8 @@ bool mail_send(struct heap *from, struct heap *to, void *p)
     struct outbox *box = outbox_for(from, to);
     if (box == NULL)
         return false;
-    struct letter *letter = box->letter;
-    letter->block[letter->count++] = p;
-    tally(from, COUNT_SENT);
-    box->bytes += size_classes[class].size;
-    from->outbox_bytes += size_classes[class].size;
-    if (letter->count == LETTER_BLOCKS)
+    mail_put(from, box, p, size_classes[class].size);
+    if (box->letter->count == LETTER_BLOCKS)
         post_outbox(from, box);
     if (from->outbox_bytes > OUTBOX_BYTES_MOST)
         mail_post_all(from);

@@ -23,7 +23,7 @@ bool mail_send(struct heap *from, struct heap *to, void *p);
 /* Posts all outboxes. */
 void mail_post_all(struct heap *from);
 
-/* Takes what the inbox holds: into magazines while there is room if `to_magazines` (owner inside the door
+/* Takes what the inbox holds, and what is unread: into magazines while there is room if `to_magazines` (owner inside the door
  * only), else into slabs. */
 void mail_collect(struct heap *heap, bool to_magazines);
 
@@ -57,19 +57,26 @@ ALWAYS_INLINE struct outbox *mail_outbox(struct heap *from, const struct heap *t
     return &from->outbox[(uintptr_t)to / HEAP_ALIGN % OUTBOXES];
 }
 
+/* Into the letter of an outbox, which has room. */
+ALWAYS_INLINE void mail_put(struct heap *from, struct outbox *box, void *p, size_t bytes)
+{
+    struct letter *letter = box->letter;
+    letter->block[letter->count++] = p;
+    box->bytes += bytes;
+    from->outbox_bytes += bytes;
+    tally(from, COUNT_SENT);
+}
+
 /* As mail_send of a block with this tag, if that is no more than a word in a letter that stays open. False: nothing was done. */
 ALWAYS_INLINE bool mail_add(struct heap *from, uintptr_t tag, void *p)
 {
     struct heap *to = mail_owner(tag);
     struct outbox *box = mail_outbox(from, to);
-    struct letter *letter = box->letter;
-    size_t bytes = from->outbox_bytes + size_classes[tag % SIZE_CLASSES].size;
-    if (box->to != to || letter == NULL || letter->count >= LETTER_BLOCKS - 1 || bytes > OUTBOX_BYTES_MOST)
+    size_t bytes = size_classes[tag % SIZE_CLASSES].size;
+    if (box->to != to || box->letter == NULL || box->letter->count >= LETTER_BLOCKS - 1
+        || from->outbox_bytes + bytes > OUTBOX_BYTES_MOST)
         return false;
-    letter->block[letter->count++] = p;
-    box->bytes += bytes - from->outbox_bytes;
-    from->outbox_bytes = bytes;
-    tally(from, COUNT_SENT);
+    mail_put(from, box, p, bytes);
     return true;
 }
 

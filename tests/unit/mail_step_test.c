@@ -6,7 +6,6 @@
 #include <stdbool.h>
 
 #include "heap/entry.h"
-#include "heap/letter.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heaps.h"

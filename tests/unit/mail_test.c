@@ -24,6 +24,18 @@ static void pop_all(struct heap *heap, unsigned count)
     CHECK(heap->shelf[CLASS].blocks_out == count);
 }
 
+/* Another heap that has given out BLOCKS, of which the first `count` have been freed and are in its inbox. */
+static struct heap *other_with_mail(struct view **word, int count)
+{
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(word);
+    pop_all(other, BLOCKS);
+    for (int i = 0; i < count; i++)
+        hak_free(blocks[i]);
+    mail_post_all(own);
+    return other;
+}
+
 static void blocks_arrive(void)
 {
     struct view *word;
@@ -45,12 +57,7 @@ static void blocks_arrive(void)
 static void blocks_arrive_in_slabs(void)
 {
     struct view *word;
-    struct heap *own = heap_own();
-    struct heap *other = heap_other(&word);
-    pop_all(other, BLOCKS);
-    for (int i = 0; i < BLOCKS; i++)
-        hak_free(blocks[i]);
-    mail_post_all(own);
+    struct heap *other = other_with_mail(&word, BLOCKS);
     mail_collect(other, false);
     CHECK(magazine_count(other, CLASS) == 0);
     CHECK(other->shelf[CLASS].blocks_out == 0);
@@ -60,12 +67,7 @@ static void blocks_arrive_in_slabs(void)
 static void full_magazines_overflow_to_slabs(void)
 {
     struct view *word;
-    struct heap *own = heap_own();
-    struct heap *other = heap_other(&word);
-    pop_all(other, BLOCKS);
-    for (int i = 0; i < BLOCKS; i++)
-        hak_free(blocks[i]);
-    mail_post_all(own);
+    struct heap *other = other_with_mail(&word, BLOCKS);
     mail_collect(other, true);
     CHECK(magazine_count(other, CLASS) == other->shelf[CLASS].capacity);
     CHECK(other->shelf[CLASS].blocks_out == other->shelf[CLASS].capacity);
@@ -75,12 +77,7 @@ static void full_magazines_overflow_to_slabs(void)
 static void letters_are_read_as_blocks_are_needed(void)
 {
     struct view *word;
-    struct heap *own = heap_own();
-    struct heap *other = heap_other(&word);
-    pop_all(other, BLOCKS);
-    for (int i = 0; i < 3 * LETTER_BLOCKS; i++)
-        hak_free(blocks[i]);
-    mail_post_all(own);
+    struct heap *other = other_with_mail(&word, 3 * LETTER_BLOCKS);
     magazine_widen(other, CLASS, 2 * LETTER_BLOCKS);
     CHECK(mail_fill(other, CLASS));
     CHECK(magazine_count(other, CLASS) == LETTER_BLOCKS);
@@ -108,12 +105,7 @@ static void letters_are_read_as_blocks_are_needed(void)
 static void letters_without_the_class_are_read_to_the_end(void)
 {
     struct view *word;
-    struct heap *own = heap_own();
-    struct heap *other = heap_other(&word);
-    pop_all(other, BLOCKS);
-    for (int i = 0; i < BLOCKS; i++)
-        hak_free(blocks[i]);
-    mail_post_all(own);
+    struct heap *other = other_with_mail(&word, BLOCKS);
     CHECK(!mail_fill(other, CLASS + 1));
     CHECK(!mail_waits(other));
 }

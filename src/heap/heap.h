@@ -68,14 +68,7 @@ struct shelf {
     struct list partial[SLAB_BUCKETS];
 };
 
-enum { OUTBOXES = 16, STOCK_GROUPS = 4 };
-
-/* Blocks on their way to another heap. */
-struct outbox {
-    struct heap *to;
-    struct letter *letter;
-    size_t bytes; /* of the blocks in it */
-};
+enum { OUTBOXES = 64, STOCK_GROUPS = 4 };
 
 /* Up to 8 neighbouring free units, taken together so that busy threads do not share lines of the tag map. */
 struct unit_group {
@@ -108,7 +101,6 @@ struct heap {
     /* Owner's, cold. */
     uint32_t in_door;            /* the owner is inside the door; written by the owner, read by thieves */
     uint32_t visits;             /* of the owner to the door; read by the purger */
-    uint32_t number;             /* in order of creation */
     int64_t granted;             /* bytes of budget granted in all: requested = granted - budget */
     int64_t beat_after;          /* so many requested bytes: beyond them a heartbeat is due (budget.h) */
     int64_t sample_after;        /* the same of the profiler's next sample */
@@ -135,7 +127,7 @@ struct heap {
     uint32_t stock_units;        /* in stock */
     uint32_t stock_clean;        /* of them, those that have no pages */
     struct unit_group stock[STOCK_GROUPS];
-    struct outbox outbox[OUTBOXES];
+    struct letter *outbox[OUTBOXES]; /* open letters, by the number of the heap they are for; or NULL */
     struct shelf shelf[SIZE_CLASSES];
     struct interrupt_state interrupt;
     uint32_t deferred_count;     /* frees from signal handlers that interrupted the door */
@@ -145,10 +137,11 @@ struct heap {
     uint32_t frozen;              /* set by a thief; the owner waits for the lock and clears it */
     uint32_t visits_seen;         /* by the purger, in its last round */
     bool quarantined;             /* its owner vanished in a fork, inside the door: never used again */
-    struct heap *next;            /* in the list of all heaps; immutable */
+    uint32_t number;              /* in order of creation; immutable, as the next: a line that is seldom written */
+    struct heap *next;            /* in the list of all heaps */
+    struct letter *inbox ALIGNED(64);
     struct list_node idle;        /* among idle heaps; guarded by the life lock */
     struct list *idle_in;         /* which of them; NULL: none */
-    struct letter *inbox ALIGNED(64);
     struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; neither its page nor what follows is touched before */
     void *deferred[24];           /* the blocks of these frees */
 };

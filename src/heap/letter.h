@@ -4,13 +4,15 @@
 
 #include <stdint.h>
 
-enum { LETTER_BLOCKS = 61, PILE_GRAIN = 64 };
+enum { LETTER_BLOCKS = 60, PILE_GRAIN = 64 };
 
 struct letter {
     struct letter *next;
+    struct heap *to; /* while it is in an outbox */
     uint32_t count;
-    uint32_t pile;  /* what it and the letters below it hold, in PILE_GRAINs, about */
-    uint32_t since; /* when the lowest of them was posted, in ms */
+    uint32_t bytes;  /* of its blocks */
+    uint32_t pile;   /* what it and the letters below it hold and are, in PILE_GRAINs, about */
+    uint32_t since;  /* when the lowest of them was posted, in ms */
     void *block[LETTER_BLOCKS];
 };
 

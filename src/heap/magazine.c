@@ -263,8 +263,10 @@ void *magazine_pop(struct heap *heap, unsigned class)
     bool mail = mail_waits(heap) && mail_fill(heap, class);
     void **top = hold_magazine(heap, class);
     if (top != heap->shelf[class].slots) {
-        if (mail)
+        if (mail) {
+            heap->shelf[class].touched = true;
             tally(heap, COUNT_BY_MAIL);
+        }
     } else {
         owner_add(&heap->counts->refills[class], 1u);
         (void)adapt(heap, class, top, EVENT_REFILL);

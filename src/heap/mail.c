@@ -40,7 +40,7 @@ static struct letter *take_letter(struct heap *heap)
         letter = from_pool();
     }
     if (letter != NULL)
-        letter->count = 0;
+        letter->count = letter->bytes = 0;
     return letter;
 }
 
@@ -63,12 +63,13 @@ static void keep_letter(struct heap *heap, struct letter *letter)
 }
 
 /* The letter below may have been taken meanwhile, and be on its way again: then pile and time are off. */
-static void post(struct heap *to, struct letter *letter, size_t bytes)
+static void post(struct heap *to, struct letter *letter)
 {
+    uint32_t here = (uint32_t)divide_up(letter->bytes + sizeof *letter, PILE_GRAIN);
     struct letter *first = load_relaxed(&to->inbox);
     do {
         uint32_t below = first != NULL ? load_relaxed(&first->pile) : 0;
-        store_relaxed(&letter->pile, below + (uint32_t)divide_up(bytes, PILE_GRAIN));
+        store_relaxed(&letter->pile, below + here);
         store_relaxed(&letter->since, first != NULL ? load_relaxed(&first->since) : (uint32_t)clock_now_ms());
         letter->next = first;
     } while (!__atomic_compare_exchange_n(&to->inbox, &first, letter, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
@@ -89,20 +90,20 @@ enum mail_state mail_state(const struct heap *to)
     size_t pile = pile_of(newest) + pile_of(unread);
     if (load_relaxed(&to->tls) == NULL)
         return pile > PILE_MOST_IDLE ? MAIL_MUCH : MAIL_FINE;
-    if (pile > PILE_MOST_LATE && (uint32_t)clock_now_ms() - load_relaxed(&oldest->since) > LATE_MS)
+    if (pile > PILE_MOST_LATE && (int32_t)((uint32_t)clock_now_ms() - load_relaxed(&oldest->since)) > LATE_MS)
         return MAIL_LATE;
     return pile > PILE_MOST ? MAIL_MUCH : MAIL_FINE;
 }
 
-static void post_outbox(struct heap *from, struct outbox *box)
+static void post_outbox(struct heap *from, struct letter **box)
 {
-    if (box->letter == NULL)
+    struct letter *letter = *box;
+    if (letter == NULL)
         return;
-    struct heap *to = box->to;
-    post(to, box->letter, box->bytes);
-    box->letter = NULL;
-    from->outbox_bytes -= box->bytes;
-    box->bytes = 0;
+    struct heap *to = letter->to;
+    *box = NULL;
+    from->outbox_bytes -= letter->bytes;
+    post(to, letter);
     tally(from, COUNT_POSTED);
     if (mail_state(to) != MAIL_FINE)
         from->piled = to;
@@ -114,27 +115,29 @@ void mail_post_all(struct heap *from)
         post_outbox(from, &from->outbox[i]);
 }
 
-/* The outbox for `to`, with a letter in it; NULL: no memory. */
-static struct outbox *outbox_for(struct heap *from, struct heap *to)
+/* The outbox for `to`, with an open letter in it; NULL: no memory. */
+static struct letter **outbox_for(struct heap *from, struct heap *to)
 {
-    struct outbox *box = mail_outbox(from, to);
-    if (box->to != to) {
-        post_outbox(from, box);
-        box->to = to;
-    }
-    if (box->letter == NULL)
-        box->letter = take_letter(from);
-    return box->letter != NULL ? box : NULL;
+    struct letter **box = mail_outbox(from, to);
+    if (*box != NULL && (*box)->to == to)
+        return box;
+    post_outbox(from, box);
+    struct letter *letter = take_letter(from);
+    if (letter == NULL)
+        return NULL;
+    letter->to = to;
+    *box = letter;
+    return box;
 }
 
 bool mail_send(struct heap *from, struct heap *to, void *p)
 {
     unsigned class = arena_tag(p) % SIZE_CLASSES;
-    struct outbox *box = outbox_for(from, to);
+    struct letter **box = outbox_for(from, to);
     if (box == NULL)
         return false;
-    mail_put(from, box, p, size_classes[class].size);
-    if (box->letter->count == LETTER_BLOCKS)
+    mail_put(from, *box, p, size_classes[class].size);
+    if ((*box)->count == LETTER_BLOCKS)
         post_outbox(from, box);
     if (from->outbox_bytes > OUTBOX_BYTES_MOST)
         mail_post_all(from);
@@ -175,8 +178,9 @@ static void read_letter(struct heap *heap, struct letter *letter, bool to_magazi
         if (UNLIKELY(!deliver(heap, letter->block[i], to_magazines)))
             letter->block[left++] = letter->block[i];
     letter->count = left;
+    letter->bytes = 0;
     if (left > 0)
-        post(heap, letter, 0);
+        post(heap, letter);
     else
         keep_letter(heap, letter);
 }
@@ -189,8 +193,6 @@ static struct letter *take_inbox(struct heap *heap)
 /* Its owner is awake: what is left is late when nobody has read for so long. */
 static void leave_unread(struct heap *heap, struct letter *letters)
 {
-    if (letters == heap->unread)
-        return;
     if (letters != NULL)
         store_relaxed(&letters->since, (uint32_t)clock_now_ms());
     store_relaxed(&heap->unread, letters);
@@ -198,21 +200,22 @@ static void leave_unread(struct heap *heap, struct letter *letters)
 
 bool mail_fill(struct heap *heap, unsigned class)
 {
-    struct letter *letters = heap->unread;
     bool took_inbox = false;
+    bool read = false;
     while (magazine_count(heap, class) == 0) {
-        if (letters == NULL && !took_inbox) {
-            letters = take_inbox(heap);
+        struct letter *letter = heap->unread;
+        if (letter == NULL && !took_inbox) {
+            letter = take_inbox(heap);
             took_inbox = true;
         }
-        if (letters == NULL)
-            break;
-        struct letter *next = letters->next;
-        read_letter(heap, letters, true);
-        letters = next;
+        if (letter == NULL)
+            return false;
+        /* First: a signal handler that ends the thread here leaves no letter that is read twice. */
+        leave_unread(heap, letter->next);
+        read_letter(heap, letter, true);
+        read = true;
     }
-    leave_unread(heap, letters);
-    return magazine_count(heap, class) != 0;
+    return read;
 }
 
 static void read_all(struct heap *heap, struct letter *letters, bool to_magazines)
@@ -228,7 +231,8 @@ void mail_collect(struct heap *heap, bool to_magazines)
 {
     struct letter *unread = heap->unread;
     to_magazines = to_magazines && !interrupt_holds_magazines(heap);
-    leave_unread(heap, NULL);
+    if (unread != NULL)
+        leave_unread(heap, NULL);
     read_all(heap, unread, to_magazines);
     read_all(heap, take_inbox(heap), to_magazines);
 }

@@ -27,7 +27,7 @@ void mail_post_all(struct heap *from);
  * only), else into slabs. */
 void mail_collect(struct heap *heap, bool to_magazines);
 
-/* Reads letters until the magazine of the class, which is empty, has a block; the rest stays unread. False: there was none. Owner
+/* Reads letters until the magazine of the class has a block; the rest stays unread. False: none was read that gave it one. Owner
  * inside the door only. */
 bool mail_fill(struct heap *heap, unsigned class);
 
@@ -51,32 +51,31 @@ ALWAYS_INLINE struct heap *mail_owner(uintptr_t tag)
     return (struct heap *)(tag & ~(uintptr_t)(SIZE_CLASSES - 1));
 }
 
-/* The outbox of `from` for blocks of `to`, if that has one. By the address: nothing is read of what the owner of `to` writes. */
-ALWAYS_INLINE struct outbox *mail_outbox(struct heap *from, const struct heap *to)
+/* Where `from` has its open letter for `to`, or for another heap. Of `to` nothing is read that its owner writes. */
+ALWAYS_INLINE struct letter **mail_outbox(struct heap *from, const struct heap *to)
 {
-    return &from->outbox[(uintptr_t)to / HEAP_ALIGN % OUTBOXES];
+    return &from->outbox[to->number % OUTBOXES];
 }
 
-/* Into the letter of an outbox, which has room. */
-ALWAYS_INLINE void mail_put(struct heap *from, struct outbox *box, void *p, size_t bytes)
+/* Into an open letter, which has room. */
+ALWAYS_INLINE void mail_put(struct heap *from, struct letter *letter, void *p, uint32_t bytes)
 {
-    struct letter *letter = box->letter;
     letter->block[letter->count++] = p;
-    box->bytes += bytes;
+    letter->bytes += bytes;
     from->outbox_bytes += bytes;
     tally(from, COUNT_SENT);
 }
 
-/* As mail_send of a block with this tag, if that is no more than a word in a letter that stays open. False: nothing was done. */
+/* As mail_send of a block of a slab with this tag, if that is no more than a word in a letter that stays open. False: nothing was done. */
 ALWAYS_INLINE bool mail_add(struct heap *from, uintptr_t tag, void *p)
 {
     struct heap *to = mail_owner(tag);
-    struct outbox *box = mail_outbox(from, to);
-    size_t bytes = size_classes[tag % SIZE_CLASSES].size;
-    if (box->to != to || box->letter == NULL || box->letter->count >= LETTER_BLOCKS - 1
+    struct letter *letter = *mail_outbox(from, to);
+    uint32_t bytes = size_classes[tag % SIZE_CLASSES].size;
+    if (letter == NULL || letter->to != to || letter->count >= LETTER_BLOCKS - 1
         || from->outbox_bytes + bytes > OUTBOX_BYTES_MOST)
         return false;
-    mail_put(from, box, p, bytes);
+    mail_put(from, letter, p, bytes);
     return true;
 }
 

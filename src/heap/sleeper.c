@@ -8,15 +8,20 @@
 
 void sleeper_collect(struct heap *heap)
 {
+    enum mail_state before = mail_state(heap);
     /* After the last time, its thread has not been at its door. */
-    bool sleeps = mail_state(heap) == MAIL_LATE || load_relaxed(&heap->frozen) == FREEZE_HOLES;
+    bool sleeps = before == MAIL_LATE || load_relaxed(&heap->frozen) == FREEZE_HOLES;
+    if (before == MAIL_FINE)
+        return;
     if (load_relaxed(&heap->tls) == NULL) {
         life_clean(heap);
         return;
     }
     if (!freeze_begin(heap))
         return;
-    if (sleeps) {
+    if (mail_state(heap) == MAIL_FINE) {
+        /* of many senders one was here first */
+    } else if (sleeps) {
         tally(heap, COUNT_EMPTIED);
         (void)freeze_empty(heap);
     } else {
@@ -31,7 +36,7 @@ void sleeper_look(struct heap *own)
     if (heap == NULL)
         heap = life_heaps();
     own->looked_at = heap;
-    if (heap != own && mail_state(heap) != MAIL_FINE)
+    if (heap != own)
         sleeper_collect(heap);
 }
 

@@ -53,9 +53,14 @@ static void found(const void *p)
 
 static void count_letter(const struct letter *letter)
 {
+    for (uint32_t i = 0; i < letter->count; i++)
+        found(letter->block[i]);
+}
+
+static void count_letters(const struct letter *letter)
+{
     for (; letter != NULL && ends(); letter = letter->next)
-        for (uint32_t i = 0; i < letter->count; i++)
-            found(letter->block[i]);
+        count_letter(letter);
 }
 
 static void count_heap(const struct heap *heap)
@@ -76,10 +81,11 @@ static void count_heap(const struct heap *heap)
                 sched_violation("heap %u: a magazine has a hole", heap->number);
         }
     }
-    count_letter(heap->inbox);
+    count_letters(heap->inbox);
+    count_letters(heap->unread);
     for (int i = 0; i < OUTBOXES; i++)
-        if (heap->outbox[i].letter != NULL)
-            count_letter(heap->outbox[i].letter);
+        if (heap->outbox[i] != NULL)
+            count_letter(heap->outbox[i]);
     uint32_t kept = 0;
     for (const struct letter *letter = heap->letters; letter != NULL && ends(); letter = letter->next)
         kept++;

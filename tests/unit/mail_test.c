@@ -143,7 +143,7 @@ static void outboxes_hold_few_bytes(void)
 /* More destinations than outboxes, and letters that are reused many times. */
 static void many_heaps_get_their_own(void)
 {
-    enum { HEAPS = 40, ROUNDS = 50 };
+    enum { HEAPS = 100, ROUNDS = 50 };
     static struct view *words[HEAPS];
     struct heap *heaps[HEAPS];
     struct heap *own = heap_own();
@@ -163,6 +163,27 @@ static void many_heaps_get_their_own(void)
             CHECK(heaps[i]->shelf[CLASS].blocks_out == 0);
         }
     }
+}
+
+/* Blocks that go by turns to as many heaps as there are outboxes travel together, wherever those heaps lie. */
+static void letters_to_many_heaps_stay_open(void)
+{
+    enum { EACH = BLOCKS / OUTBOXES };
+    static struct view *words[OUTBOXES];
+    struct heap *heaps[OUTBOXES];
+    struct heap *own = heap_own();
+    for (int i = 0; i < OUTBOXES; i++) {
+        heaps[i] = heap_other(&words[i]);
+        CHECK(heaps[i]->number == heaps[0]->number + (unsigned)i);
+        for (int j = 0; j < EACH; j++)
+            blocks[i * EACH + j] = magazine_pop(heaps[i], CLASS);
+    }
+    for (int j = 0; j < EACH; j++)
+        for (int i = 0; i < OUTBOXES; i++)
+            hak_free(blocks[i * EACH + j]);
+    CHECK(own->counts->of[COUNT_POSTED] == 0);
+    mail_post_all(own);
+    CHECK(own->counts->of[COUNT_POSTED] == OUTBOXES);
 }
 
 /* The slab changes owners while a letter with its blocks is on the way. */
@@ -286,6 +307,7 @@ int main(void)
         UNIT_TEST(full_letters_are_posted),
         UNIT_TEST(outboxes_hold_few_bytes),
         UNIT_TEST(many_heaps_get_their_own),
+        UNIT_TEST(letters_to_many_heaps_stay_open),
         UNIT_TEST(adopted_blocks_are_forwarded),
         UNIT_TEST(adopted_blocks_leave_magazines),
         UNIT_TEST(without_memory_the_sender_keeps_blocks),

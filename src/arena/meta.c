@@ -30,6 +30,7 @@ static size_t chunk_next = CHUNK_FIRST;
 static size_t committed;
 size_t meta_bytes;
 static struct piece *pieces[KEPT_GRAINS + 1]; /* by grains */
+static bits128 kept;                          /* bit g: there are pieces of g grains */
 
 /* A chunk between two guard pages. What is left of the old one is lost: at most one request's worth. */
 static bool add_chunk(size_t least)
@@ -79,8 +80,9 @@ void *meta_alloc_aligned(size_t bytes, size_t align)
 static struct piece *pop(size_t grains)
 {
     struct piece *piece = pieces[grains];
-    if (piece != NULL)
-        pieces[grains] = piece->next;
+    pieces[grains] = piece->next;
+    if (piece->next == NULL)
+        kept &= ~((bits128)1 << grains);
     return piece;
 }
 
@@ -89,20 +91,21 @@ static void push(void *freed, size_t grains)
     struct piece *piece = freed;
     piece->next = pieces[grains];
     pieces[grains] = piece;
+    kept |= (bits128)1 << grains;
 }
 
-/* The first part of a larger kept piece: when the system has no more, what slabs have left must do for large
- * blocks, and the other way round. */
-static struct piece *split(size_t grains)
+/* The smallest that is large enough; what is left of it is kept. Magazines that have grown leave pieces of each size
+ * behind, and slabs want small ones. */
+static struct piece *take_kept(size_t grains)
 {
-    for (size_t larger = grains + 1; larger <= KEPT_GRAINS; larger++) {
-        struct piece *piece = pop(larger);
-        if (piece == NULL)
-            continue;
-        push((char *)piece + (grains << GRAIN_SHIFT), larger - grains);
-        return piece;
-    }
-    return NULL;
+    bits128 fitting = kept & ~mask128((unsigned)grains);
+    if (fitting == 0)
+        return NULL;
+    size_t found = lowest_one128(fitting);
+    struct piece *piece = pop(found);
+    if (found > grains)
+        push((char *)piece + (grains << GRAIN_SHIFT), found - grains);
+    return piece;
 }
 
 void *meta_alloc(size_t bytes)
@@ -111,15 +114,13 @@ void *meta_alloc(size_t bytes)
     if (grains > KEPT_GRAINS)
         return meta_alloc_aligned(bytes, GRAIN);
     lock_take(&meta_lock);
-    struct piece *kept = pop(grains);
-    void *fresh = kept == NULL ? bump(grains << GRAIN_SHIFT, GRAIN) : NULL;
-    if (kept == NULL && fresh == NULL)
-        kept = split(grains);
+    struct piece *piece = take_kept(grains);
+    void *fresh = piece == NULL ? bump(grains << GRAIN_SHIFT, GRAIN) : NULL;
     lock_drop(&meta_lock);
-    if (kept == NULL)
+    if (piece == NULL)
         return fresh;
-    memset(kept, 0, grains << GRAIN_SHIFT);
-    return kept;
+    memset(piece, 0, grains << GRAIN_SHIFT);
+    return piece;
 }
 
 void meta_free(void *freed, size_t bytes)

@@ -1,6 +1,6 @@
 /*
  * Memory for the allocator's own structures, apart from user memory and fenced by guard pages. Freed pieces
- * are kept by size and given out again; nothing goes back to the system.
+ * are given out again, whole or in part; nothing goes back to the system.
  */
 #ifndef HAK_ARENA_META_H
 #define HAK_ARENA_META_H

@@ -102,7 +102,7 @@ static void serves_from_what_it_has(void)
     CHECK(meta_alloc(64) != NULL);
 }
 
-/* Without another chunk, pieces that were larger serve as smaller ones: once each, and zeroed. */
+/* Pieces that were larger serve as smaller ones, before anything new: once each, and zeroed. */
 static void splits_larger_pieces(void)
 {
     enum { LARGE = 20 * 64, SMALL = 3 * 64 };
@@ -110,19 +110,20 @@ static void splits_larger_pieces(void)
     CHECK(large != NULL);
     memset(large, 0x5a, LARGE);
     fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
-    while (meta_alloc(SMALL) != NULL)
+    while (meta_alloc(64) != NULL)
         ;
+    fake_os_obey();
+    CHECK(meta_alloc(SMALL) != NULL); /* of a new chunk, which has room for all that follow */
     meta_free(large, LARGE);
-    size_t found = 0;
-    for (unsigned char *small; (small = meta_alloc(SMALL)) != NULL; found++) {
+    for (size_t found = 0; found < LARGE / SMALL; found++) {
+        unsigned char *small = meta_alloc(SMALL);
         CHECK(small >= large && small + SMALL <= large + LARGE);
         for (int i = 0; i < SMALL; i++)
             CHECK(small[i] == 0);
         memset(small, 0x5a, SMALL);
     }
-    CHECK(found == LARGE / SMALL);
-    CHECK(meta_alloc(128) != NULL); /* what is left */
-    fake_os_obey();
+    unsigned char *left = meta_alloc(LARGE % SMALL);
+    CHECK(left >= large && left < large + LARGE);
 }
 
 int main(void)

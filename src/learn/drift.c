@@ -15,7 +15,7 @@ void drift_begin(struct drift *drift)
 
 static void add_to_reference(struct drift *drift, const struct epoch *epoch)
 {
-    double cost = epoch_cost(epoch);
+    double cost = epoch_compared_cost(epoch);
     unsigned place = drift->epochs++;
     for (; place > 0 && drift->first[place - 1] > cost; place--)
         drift->first[place] = drift->first[place - 1];
@@ -43,7 +43,7 @@ bool drift_add(struct drift *drift, const struct epoch *epoch, double noise)
     struct mix before = mix_of(drift->refills, drift->large);
     struct mix now = mix_of(epoch->refills, epoch->large);
     double slack = noise > SLACK_LEAST ? noise : SLACK_LEAST;
-    double cost = epoch_cost(epoch);
+    double cost = epoch_compared_cost(epoch);
     double deviation = drift->reference > 0 ? cost / drift->reference - 1 : cost > 0;
     drift->epochs++;
     drift->above = summed(drift->above, deviation, slack);

@@ -58,6 +58,12 @@ double epoch_cost(const struct epoch *epoch)
     return epoch->requested == 0 ? 0 : (double)epoch_ns(epoch) * (double)MIB / (double)epoch->requested;
 }
 
+double epoch_compared_cost(const struct epoch *epoch)
+{
+    double work = epoch->requested == 0 ? 0 : (double)epoch->work_ns * (double)MIB / (double)epoch->requested;
+    return epoch_cost(epoch) + work * COST_LEAST_PART;
+}
+
 uint64_t epoch_held(const struct epoch *epoch, enum cost_part part)
 {
     return epoch->ms == 0 ? 0 : epoch->held_ms[part] / epoch->ms;

@@ -50,6 +50,12 @@ uint64_t epoch_ns(const struct epoch *epoch);
 /* ns for each MiB requested. */
 double epoch_cost(const struct epoch *epoch);
 
+/* Of the program's own time, the part that is worth no trouble. */
+#define COST_LEAST_PART 0.001
+
+/* The cost for comparisons: with that part added, what is less makes no difference. */
+double epoch_compared_cost(const struct epoch *epoch);
+
 /* Average bytes held over the epoch, of a part that is memory. */
 uint64_t epoch_held(const struct epoch *epoch, enum cost_part part);
 

@@ -34,9 +34,6 @@ enum { SAME_LEAST = 64, SAME_LEAST_MS = 1280, STRETCH_MOST = 5 };
 /* One that has been the same for so many may do with shorter ones. */
 enum { SAME_LONG = 128 };
 
-/* A program whose cost is a lower part of its own time is left alone: there is nothing to win. */
-#define COST_LEAST_PART 0.001
-
 /* What observe mode says once. */
 #define ESTIMATE_LEAST 0.01
 enum { OBSERVE_EPOCHS = 16 };
@@ -124,6 +121,7 @@ static void see(struct learner *learner, const struct epoch *epoch)
     learner->watched++;
 }
 
+/* A program whose cost is a lower part of its own time is left alone: there is nothing to win. */
 static bool is_worth_it(const struct learner *learner)
 {
     double work = (double)learner->seen.work_ns;
@@ -192,8 +190,10 @@ static void accept(struct learner *learner)
 static void settle(struct learner *learner, enum verdict verdict)
 {
     const struct arm *mode = &learner->arms[MODES_ARM];
+    double gain = -mode->gains / mode->matches;
     learner->audit_is_due = false;
-    ledger_settle(&learner->ledger, -mode->gains / mode->matches);
+    /* A loss within the noise is none. */
+    ledger_settle(&learner->ledger, gain < 0 && verdict != VERDICT_BETTER ? 0 : gain);
     if (verdict == VERDICT_BETTER) {
         learner->rollbacks++;
         learner->arms[learner->champion].judged = true;

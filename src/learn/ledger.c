@@ -62,7 +62,8 @@ void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_fo
     double lost = (ns - champion_ns) * (ns > work ? work / ns : 1);
     ledger->credit = least(ledger->credit + work * TRIES_PART - lost, CREDIT_MOST);
     if (is_try) {
-        book(ledger, mode_ns - ns - PRICE_EPOCH);
+        double cost = force == FORCE_AUDIT ? mode_ns : champion_ns + lost;
+        book(ledger, mode_ns - cost - PRICE_EPOCH);
         return;
     }
     ledger->champion_cost = epoch_cost(epoch);

@@ -27,7 +27,7 @@ enum match_progress match_add(struct match *match, const struct epoch *epoch)
         return ++match->thrown_away > THROWN_MOST ? MATCH_VOID : MATCH_GOES_ON;
     unsigned n = match->played++;
     match->thrown_away = 0;
-    match->cost[n] = epoch_cost(epoch);
+    match->cost[n] = epoch_compared_cost(epoch);
     match->mix[n] = mix_of(epoch->refills, epoch->large);
     if (n >= 2 && (mix_differs(&match->mix[n], &match->mix[n - 2]) || is_far(match->cost[n], match->cost[n - 2])))
         return MATCH_VOID;

@@ -170,6 +170,18 @@ static void a_cheap_program_is_left_alone(void)
     }
 }
 
+/* A page fault now and then is many times what little such a program costs. */
+static void beside_the_programs_own_time_next_to_nothing_is_no_change(void)
+{
+    static const struct costs nothing = {.mode = 2000, .doubling = 1, .other = 1};
+    static const struct costs with_a_fault = {.mode = 4500, .doubling = 1, .other = 1};
+    begin(false, LEARN_ALL);
+    (void)until(&nothing, LEARNER_FROZEN);
+    for (int i = 0; i < 2000; i++)
+        step(i % 8 < 4 ? &with_a_fault : &nothing);
+    CHECK(learner.drifts == 0 && learner.kills == 0);
+}
+
 static void another_cost_is_another_program(void)
 {
     static const struct costs dearer = {.mode = 2000000, .doubling = 0.8, .other = 1.1};
@@ -395,6 +407,25 @@ static void claims_are_settled(void)
     CHECK(ledger_has_paid(&ledger));
 }
 
+/* A process that is stopped holds its memory as long, whoever plays. */
+static void a_pause_is_no_loss(void)
+{
+    struct ledger ledger;
+    struct epoch epoch = {.requested = MIB, .ms = 20, .work_ns = 20000000};
+    epoch.ns[COST_DIRTY] = 100000;
+    ledger_begin(&ledger);
+    ledger_add(&ledger, &epoch, FORCE_MODE);
+    ledger_crown(&ledger, 0.2);
+    ledger_add(&ledger, &epoch, FORCE_CHAMPION);
+    struct epoch paused = {.requested = MIB, .ms = 3600000, .work_ns = 200000};
+    paused.ns[COST_DIRTY] = 18000000000;
+    ledger_add(&ledger, &paused, FORCE_CHALLENGER);
+    CHECK(ledger_has_paid(&ledger));
+    for (int i = 0; i < 5; i++)
+        ledger_add(&ledger, &paused, FORCE_CHALLENGER);
+    CHECK(!ledger_has_paid(&ledger)); /* what it works counts */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +436,7 @@ int main(void)
         UNIT_TEST(learns_and_freezes),
         UNIT_TEST(a_good_policy_stays),
         UNIT_TEST(a_cheap_program_is_left_alone),
+        UNIT_TEST(beside_the_programs_own_time_next_to_nothing_is_no_change),
         UNIT_TEST(another_cost_is_another_program),
         UNIT_TEST(other_sizes_are_another_program),
         UNIT_TEST(only_short_turns_make_epochs_longer),
@@ -420,6 +452,7 @@ int main(void)
         UNIT_TEST(without_evolution_presets_compete),
         UNIT_TEST(without_ratings_it_learns_too),
         UNIT_TEST(claims_are_settled),
+        UNIT_TEST(a_pause_is_no_loss),
     };
     return cmocka_run_group_tests_name("learner", tests, NULL, NULL);
 }

@@ -44,6 +44,8 @@ static void costs_are_by_requested_bytes(void)
     CHECK(epoch_ns(&epoch) == 2000 && epoch_cost(&epoch) == 2000);
     epoch.requested = 4 * MIB;
     CHECK(epoch_cost(&epoch) == 500);
+    epoch.work_ns = 8000000;
+    CHECK(epoch_compared_cost(&epoch) == 500 + 2000);
     struct epoch sum = {0};
     epoch.held_ms[COST_KEPT] = 70;
     epoch_add(&sum, &epoch);
@@ -51,7 +53,7 @@ static void costs_are_by_requested_bytes(void)
     CHECK(epoch_cost(&sum) == 500 && sum.refills[3] == 200 && epoch_held(&sum, COST_KEPT) == 7);
     epoch_fade(&sum);
     CHECK(epoch_cost(&sum) == 500 && sum.requested == 4 * MIB);
-    CHECK(epoch_cost(&(struct epoch){0}) == 0 && epoch_held(&(struct epoch){0}, COST_KEPT) == 0);
+    CHECK(epoch_cost(&(struct epoch){0}) == 0 && epoch_compared_cost(&(struct epoch){0}) == 0 && epoch_held(&(struct epoch){0}, COST_KEPT) == 0);
 }
 
 static void sides_take_turns(void)

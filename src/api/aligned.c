@@ -11,10 +11,15 @@
 /* Blocks of this size and of all larger ones are aligned to it, whatever their class; those of 8 bytes to 8. */
 #define ALL_ALIGNED_TO ((size_t)SIZE_CLASS_STEP)
 
-/* A block for a request of `bytes`, of which `size` are used. */
-static FRAGILE void *of_size(size_t bytes, size_t size)
+/* A block for a request of `bytes`, of which `size` are used. All of that class are aligned; but a keeper that has come since the
+ * caller looked has not been told of the alignment. */
+static FRAGILE void *of_size(size_t alignment, size_t bytes, size_t size)
 {
     void *block = hot_malloc(bytes);
+    if (UNLIKELY(((uintptr_t)block & (alignment - 1)) != 0)) {
+        hot_free(block);
+        return door_malloc_kept(size, alignment, FAMILY_MALLOC);
+    }
     if (is_sealed(block))
         seal_resize(block, arena_tag(block) % SIZE_CLASSES, size);
     return block;
@@ -32,10 +37,10 @@ static FRAGILE void *allocate(size_t alignment, size_t size)
             return door_malloc_kept(size, alignment, FAMILY_MALLOC);
     }
     if (alignment <= ALL_ALIGNED_TO && size <= SEALED_MAX)
-        return of_size(alignment > 8 ? max_size(size, ALL_ALIGNED_TO - SEAL_BYTES) : size, size);
+        return of_size(alignment, alignment > 8 ? max_size(size, ALL_ALIGNED_TO - SEAL_BYTES) : size, size);
     unsigned class = size <= SEALED_MAX ? size_class_aligned(alignment, size + SEAL_BYTES) : SIZE_CLASSES;
     if (class < SIZE_CLASSES)
-        return of_size(seal_room(class), size);
+        return of_size(alignment, seal_room(class), size);
     bool zero;
     return door_malloc_large(size, alignment, &zero);
 }

@@ -153,7 +153,7 @@ FRAGILE void *hak_realloc(void *ptr, size_t size)
         return NULL;
     }
     if (UNLIKELY(keeper_now() != NULL))
-        return keeper_now()->resize(ptr, size) ? ptr : move_kept(ptr, usable, size);
+        return door_resize_kept(ptr, size) ? ptr : move_kept(ptr, usable, size);
     void *resized = resize(ptr, usable, size);
     return resized != NULL ? resized : move_to_new_block(ptr, usable, size);
 }

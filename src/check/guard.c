@@ -99,10 +99,10 @@ static void note_event(struct guard_event *event)
     event->count = (uint32_t)unwind(&here, UNWIND_SOUND, event->calls, GUARD_CALLS);
 }
 
-/* The bytes that a block of this size takes. */
+/* The bytes that a block of this size takes. In the hardened library blocks of 8 bytes are requested for what is to be aligned to 16. */
 static size_t rounded(size_t size)
 {
-    return align_up(max_size(size, 1), size < 16 ? 8 : 16);
+    return align_up(max_size(size, 1), size < 16 && !HARDENED ? 8 : 16);
 }
 
 /* At the start of the page, to see what is written before it, or as near to the end as alignment lets it. */

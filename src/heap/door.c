@@ -212,6 +212,17 @@ void *door_malloc_kept(size_t size, size_t align, enum family family)
     return from_keeper(keeper_now(), &(struct request){size, align, family}, os_frame_here());
 }
 
+bool door_resize_kept(void *p, size_t size)
+{
+    struct heap *heap = door_enter();
+    if (heap == NULL && fork_holds_any_lock())
+        return false;
+    bool resized = keeper_now()->resize(p, size);
+    if (heap != NULL)
+        entry_leave(heap);
+    return resized;
+}
+
 static COLD void *small_without_heap(size_t size)
 {
     void *block = from_orphan(size);

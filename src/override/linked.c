@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/hot.h"
+#include "base/bits.h"
 
 /* Other names of ours (libc.c), which is not there if a program's own takes its place in the link. */
 extern void *own_malloc(size_t size) __attribute__((weak)) HIDDEN;
@@ -33,12 +34,12 @@ static NOINLINE void *new_array_at_the_door(size_t size)
 
 FRAGILE void *linked_new(size_t size)
 {
-    return malloc_is_ours() ? hot_malloc_or(size, new_at_the_door) : malloc(size);
+    return malloc_is_ours() ? hot_malloc_or(size, new_at_the_door) : malloc(max_size(size, 1));
 }
 
 FRAGILE void *linked_new_array(size_t size)
 {
-    return malloc_is_ours() ? hot_malloc_or(size, new_array_at_the_door) : malloc(size);
+    return malloc_is_ours() ? hot_malloc_or(size, new_array_at_the_door) : malloc(max_size(size, 1));
 }
 
 static void *new_aligned(size_t alignment, size_t size, enum family family)
@@ -47,9 +48,9 @@ static void *new_aligned(size_t alignment, size_t size, enum family family)
         return door_malloc_kept(size, alignment, free_is_ours() ? family : FAMILY_MALLOC);
     if (malloc_is_ours() && free_is_ours()) /* who deletes it with a size says this one */
         return hak_aligned_alloc(alignment, size);
-    /* Other allocators may want a multiple of the alignment. */
-    size_t rounded = (size + alignment - 1) & ~(alignment - 1);
-    return rounded >= size ? aligned_alloc(alignment, rounded) : NULL;
+    /* Other allocators may want a multiple of the alignment, and have nothing for 0 bytes. */
+    size_t rounded = (max_size(size, 1) + alignment - 1) & ~(alignment - 1);
+    return rounded >= size && rounded > 0 ? aligned_alloc(alignment, rounded) : NULL;
 }
 
 void *linked_new_aligned(size_t alignment, size_t size)

@@ -6,7 +6,8 @@
 #include "os/os.h"
 #include "span/shards.h"
 
-enum { CANDIDATES = 8 };
+/* Of each number of free units so many superslabs are looked at; and so many in all, once there is a place. */
+enum { CANDIDATES = 8, MORE_CANDIDATES = 32 };
 
 /* Superslabs are looked for from here: all below are known not to be wholly free. */
 static size_t search_from;
@@ -189,10 +190,13 @@ struct place superslab_find(struct span_shard *shard, unsigned units, unsigned a
 {
     bits128 places = multiples(align);
     struct place best = {0};
+    unsigned more = MORE_CANDIDATES;
     for (bits128 left = shard->rooms & ~mask128(units - 1); left != 0; left &= left - 1) {
         struct list_node *node = shard->by_room[lowest_one128(left)].first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
+            if (best.superslab != NULL && more-- == 0)
+                return best;
             find_in(&best, s, kind == ROOM_WARM ? s->dirty & ~s->used : ~s->used, units, places);
             if (best.superslab != NULL && best.left == 0)
                 return best;

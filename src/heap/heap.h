@@ -131,12 +131,13 @@ struct heap {
     struct shelf shelf[SIZE_CLASSES];
     struct interrupt_state interrupt;
     uint32_t deferred_count;     /* frees from signal handlers that interrupted the door */
+    size_t left_free;            /* by the purger: free bytes in its slabs that no look could give back */
 
     /* Others'. */
     struct lock lock ALIGNED(64); /* guards frozen and the redirection of *tls */
     uint32_t frozen;              /* set by a thief; the owner waits for the lock and clears it */
     uint32_t visits_seen;         /* by the purger, in its last round */
-    bool quarantined;             /* its owner vanished in a fork, inside the door: never used again */
+    bool quarantined;             /* its owner vanished inside the door, in a fork or by a handler's hand: never used again */
     uint32_t number;              /* in order of creation; immutable, as the next: a line that is seldom written */
     struct heap *next;            /* in the list of all heaps */
     struct letter *inbox ALIGNED(64);

@@ -147,10 +147,30 @@ void life_retire(struct heap *heap)
     lock_drop(&life_lock);
 }
 
+static void quarantine_locked(struct heap *heap)
+{
+    store_relaxed(&heap->tls, NULL);
+    heap->quarantined = true;
+}
+
+void life_quarantine(struct heap *heap)
+{
+    if (!lock_is_mine(&heap->lock))
+        lock_take(&heap->lock);
+    if (heap->tls != NULL)
+        store_release(heap->tls, STATIC_VIEW(dead));
+    quarantine_locked(heap);
+    lock_drop(&heap->lock);
+}
+
 bool life_reclaim_locked(struct heap *heap)
 {
     if (heap->tls == NULL || !os_thread_is_gone(heap->thread))
         return false;
+    if (load_relaxed(&heap->in_door) != 0) {
+        quarantine_locked(heap);
+        return false;
+    }
     heap->interrupt.depth = 0;
     if (load_relaxed(&heap->frozen) == FREEZE_HOLES)
         magazine_compact(heap);

@@ -24,6 +24,10 @@ bool life_reclaim(struct heap *heap);
 /* The same for who holds the life lock and the heap's. */
 bool life_reclaim_locked(struct heap *heap);
 
+/* Takes the heap from a thread that ends in the middle of the door, by a signal handler of its own: nobody knows in what state
+ * it is, and nobody uses it again. */
+void life_quarantine(struct heap *heap);
+
 /* Puts a heap that has no thread on the idle list. The life lock is held. */
 void life_idle_locked(struct heap *heap);
 

@@ -25,8 +25,8 @@ enum { VAIN_MOST = 12, VAIN_LEAST = 3, PERIOD_LEAST_MS = 100 };
 /* So many heaps are many. */
 enum { MANY_HEAPS = 64 };
 
-/* What could be given back when the purger last ended, and could not: it is started again when there is much more. */
-static size_t left_over;
+/* What waited for its time when the purger last ended, and was not given back: like a heap's left_free no reason to start again. */
+static size_t left_waiting;
 
 /* For its time to be given back. */
 static size_t waiting(void)
@@ -34,11 +34,17 @@ static size_t waiting(void)
     return span_dirty_bytes() + bigcache_bytes();
 }
 
-/* Of what the caller can see without a lock: not what other heaps hold. Most heaps are less than that in all. */
-static bool could_give_back(const struct heap *heap, size_t bytes)
+static size_t beyond(size_t bytes, size_t left)
 {
-    size_t waits = waiting();
-    return waits + (load_relaxed(&heap->units) << UNIT_SHIFT) >= bytes && waits + shelf_free_bytes(heap) >= bytes;
+    return bytes > left ? bytes - left : 0;
+}
+
+/* Of what the caller can see without a lock: not what other heaps hold. Most heaps are less than that in all. */
+static bool could_give_back_much(const struct heap *heap)
+{
+    size_t waits = beyond(waiting(), load_relaxed(&left_waiting));
+    return waits + (load_relaxed(&heap->units) << UNIT_SHIFT) >= MUCH
+           && waits + beyond(shelf_free_bytes(heap), load_relaxed(&heap->left_free)) >= MUCH;
 }
 
 /* Has the owner not been at its door since the last look? */
@@ -77,12 +83,11 @@ struct purger_look purger_look(void)
 }
 
 /* What no look could give back. */
-static size_t left(void)
+static void note_left(void)
 {
-    size_t bytes = waiting();
-    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
-        bytes += shelf_free_bytes(heap);
-    return bytes;
+    store_relaxed(&left_waiting, waiting());
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        store_relaxed(&heap->left_free, shelf_free_bytes(heap));
 }
 
 /* Where there are many threads, those that sleep may hold much between them, whatever one of them knows. */
@@ -100,7 +105,7 @@ static void purger(void)
         if (!is_vain(&look))
             vain = 0;
     }
-    store_relaxed(&left_over, left());
+    note_left();
 }
 
 static bool may_start(void)
@@ -115,7 +120,7 @@ static void start(void)
 
 void purger_consider(const struct heap *heap)
 {
-    if (may_start() && could_give_back(heap, load_relaxed(&left_over) + MUCH))
+    if (may_start() && could_give_back_much(heap))
         start();
 }
 

@@ -25,6 +25,10 @@ static bool have_key;
 static void thread_exit(void *value)
 {
     struct heap *heap = value;
+    if (heap->in_door != 0) {
+        life_quarantine(heap);
+        return;
+    }
     heap->interrupt.depth = 0; /* a handler that ends its thread does not return */
     entry_enter(heap, view_load());
     life_retire(heap);

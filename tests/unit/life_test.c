@@ -158,6 +158,25 @@ static void idle_heaps_are_cleaned(void)
     CHECK(span_used_bytes() == before);
 }
 
+static void end_inside_the_door(void *out)
+{
+    tell_heap(out);
+    heap_own()->in_door = 1;
+}
+
+/* A signal handler may end its thread anywhere. */
+static void what_ends_inside_the_door_is_not_used_again(void)
+{
+    struct heap *ended = NULL;
+    struct heap *next = NULL;
+    heap_own();
+    in_new_thread(end_inside_the_door, &ended);
+    CHECK(ended->quarantined && ended->tls == NULL && ended->idle_in == NULL);
+    in_new_thread(tell_heap, &next);
+    CHECK(next != ended && next->idle_in != NULL);
+    hak_malloc_trim(0);
+}
+
 static pthread_key_t late_key;
 static _Atomic(char *) late_block;
 static atomic_int late_rounds;
@@ -210,7 +229,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(heaps_are_used_again),         UNIT_TEST(threads_have_heaps_of_their_own),
         UNIT_TEST(slabs_of_the_dead_are_adopted), UNIT_TEST(nothing_is_lost_in_adoption),
-        UNIT_TEST(idle_heaps_are_cleaned),       UNIT_TEST(late_destructors_may_allocate),
+        UNIT_TEST(idle_heaps_are_cleaned),       UNIT_TEST(what_ends_inside_the_door_is_not_used_again),
+        UNIT_TEST(late_destructors_may_allocate),
     };
     return cmocka_run_group_tests_name("life", tests, NULL, NULL);
 }

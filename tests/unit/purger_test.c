@@ -191,6 +191,22 @@ static void the_purger_ends_when_there_is_nothing_left(void)
     CHECK(span_dirty_bytes() == 0);
 }
 
+/* What it could not give back of one heap says nothing of what others leave behind. */
+static void what_is_left_in_one_heap_keeps_no_other_waiting(void)
+{
+    struct view *word;
+    struct heap *heap = heap_own();
+    struct heap *other = heap_other(&word);
+    policy.heartbeat_bytes = 1 << 30;
+    heap->left_free = other->left_free = GIB;
+    make_dirty(8 * MIB);
+    purger_consider(heap);
+    CHECK(!os_service_runs());
+    make_dirty(32 * MIB);
+    purger_consider(heap);
+    CHECK(os_service_runs());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +214,7 @@ int main(void)
         UNIT_TEST(ended_threads_give_back_theirs),       UNIT_TEST(without_a_barrier_free_units_go_back),
         UNIT_TEST(much_starts_the_purger),               UNIT_TEST(a_thread_that_ends_starts_the_purger),
         UNIT_TEST(the_purger_ends_when_there_is_nothing_left),
+        UNIT_TEST(what_is_left_in_one_heap_keeps_no_other_waiting),
     };
     return cmocka_run_group_tests_name("purger", tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SLOTS = 48, THREADS = 6 };
@@ -218,6 +219,47 @@ static void stepped_lives(void)
     }
 }
 
+/* Interrupts once, when steps_left steps are done. */
+static unsigned steps_left;
+
+static void handle_one_step(int number)
+{
+    if (--steps_left == 0)
+        handler(number);
+}
+
+static void *fork_before_anything_else(void *steps)
+{
+    begin_handlers((uintptr_t)steps);
+    steps_left = (unsigned)(uintptr_t)steps;
+    CHECK(step_begin());
+    pid_t child = fork();
+    step_end();
+    if (child == 0)
+        _exit(0);
+    CHECK(child > 0 && waitpid(child, NULL, 0) == child);
+    release_handlers();
+    return NULL;
+}
+
+/* A thread whose first allocation is in a handler that interrupts its fork. */
+static void stepped_forks(void)
+{
+    struct sigaction action = {.sa_handler = handle_one_step};
+    CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
+    if (!step_begin())
+        return;
+    step_end();
+    enum { STEPS = 6000 }; /* a fork here has some 4,000 */
+    size_t forks = scaled_work(80);
+    for (size_t i = 0; i < forks; i++) {
+        pthread_t thread;
+        void *steps = (void *)(uintptr_t)(10 + STEPS * i / forks);
+        CHECK(pthread_create(&thread, NULL, fork_before_anything_else, steps) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+}
+
 static bool stop;
 
 static void *work_under_fire(void *argument)
@@ -266,7 +308,6 @@ static void fire(void)
  * afterwards if that was in malloc, but programs do it. Locks that were held then stay held; so this jumps only
  * where the hot functions were interrupted, which the wrapper has to notice. */
 static sigjmp_buf way_out;
-static unsigned steps_left;
 
 static void leave(int number)
 {
@@ -308,6 +349,7 @@ int main(void)
     setvbuf(stdout, NULL, _IONBF, 0);
     stepped();
     stepped_lives();
+    stepped_forks();
     left_by_longjmp(0);
     CHECK(sigaltstack(&own, NULL) == 0);
     left_by_longjmp(SA_ONSTACK);

@@ -98,6 +98,8 @@ void fork_prepare(void)
     if (fork_holds_any_lock())
         return;
     os_streams_lock();
+    if (view_is(VIEW_UNBORN))
+        (void)start_thread(); /* without a heap a signal handler's allocation would want one, and the life lock */
     bool entered = enter_door();
     for (int i = 0; i < BEFORE; i++)
         lock_take(before_heaps[i]);

@@ -156,20 +156,32 @@ static size_t step_size(size_t used, size_t need)
     return max_size(min_size(wanted, share), need);
 }
 
-/* Reserves [at, at + bytes) of the range with its table entries. */
-static bool reserve_step(char *at, size_t bytes)
+/* Reserves [at, at + bytes) of the range with its table entries. `taken`: it cannot be reserved. */
+static bool reserve_step(char *at, size_t bytes, bool *taken)
 {
     size_t end = (size_t)(at - arena.base) + bytes;
+    *taken = false;
     if (end > range_most)
         return false;
     if (reserved_whole)
         return extend_tables(end);
-    if (os_reserve(at, bytes) == NULL)
+    *taken = os_reserve(at, bytes) == NULL;
+    if (*taken)
         return false;
     if (extend_tables(end))
         return true;
     os_release(at, bytes);
     return false;
+}
+
+/* Anywhere? If not, nothing lies in our way: address space is limited, or there is no memory. */
+static bool is_there_space(size_t bytes)
+{
+    void *somewhere = os_reserve(NULL, bytes);
+    if (somewhere == NULL)
+        return false;
+    os_release(somewhere, bytes);
+    return true;
 }
 
 bool arena_grow(size_t bytes, void **at, size_t *got)
@@ -183,8 +195,9 @@ bool arena_grow(size_t bytes, void **at, size_t *got)
     size_t skip = 0;
     for (int attempt = 0; attempt < GROW_TRIES; attempt++) {
         char *place = arena.base + used + skip;
+        bool taken;
         for (size_t step = first_step;; step = max_size(need, align_up(step / 2, SUPERSLAB_SIZE))) {
-            if (reserve_step(place, step)) {
+            if (reserve_step(place, step, &taken)) {
                 *at = place;
                 *got = step;
                 store_release(&arena.limit, (used + skip + step) >> POINTER_ALIGN_SHIFT);
@@ -193,7 +206,7 @@ bool arena_grow(size_t bytes, void **at, size_t *got)
             if (step == need)
                 break;
         }
-        if (reserved_whole)
+        if (!taken || !is_there_space(need))
             return false;
         skip = skip == 0 ? SUPERSLAB_SIZE : skip * 2;
         if (skip > range_most / 2)

@@ -25,6 +25,10 @@ enum { VAIN_MOST = 12, VAIN_LEAST = 3, PERIOD_LEAST_MS = 100 };
 /* So many heaps are many. */
 enum { MANY_HEAPS = 64 };
 
+enum { REFUSED_MS = 100 };
+
+static uint64_t refused_ms; /* when the purger was refused, the last time; 0: since it ran it was not */
+
 /* What waited for its time when the purger last ended, and was not given back: like a heap's left_free no reason to start again. */
 static size_t left_waiting;
 
@@ -108,14 +112,17 @@ static void purger(void)
     note_left();
 }
 
+/* Where the kernel refuses a thread, for want of memory or by a rule, it is asked again after a while. */
 static bool may_start(void)
 {
-    return policy.purger && !os_service_runs();
+    uint64_t refused = load_relaxed(&refused_ms);
+    return policy.purger && !os_service_runs() && (refused == 0 || clock_has_passed(clock_now_ms(), refused, REFUSED_MS));
 }
 
 static void start(void)
 {
-    (void)os_service_start(purger, "hakmem-purge", &thread_view);
+    bool started = os_service_start(purger, "hakmem-purge", &thread_view);
+    store_relaxed(&refused_ms, started ? 0 : clock_now_ms());
 }
 
 void purger_consider(const struct heap *heap)

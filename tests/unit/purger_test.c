@@ -146,12 +146,17 @@ static void much_starts_the_purger(void)
     purger_consider(heap);
     CHECK(!os_service_runs());
     policy.purger = true;
+    fake_clock_set(START_MS);
     fake_os_refuse(FAKE_SERVICE, 1, FAKE_EVERY);
     purger_consider(heap);
     CHECK(!os_service_runs());
     fake_os_obey();
     purger_consider(heap);
+    CHECK(!os_service_runs()); /* the kernel is asked again after a while */
+    fake_clock_set(START_MS + DELAY_MS);
+    purger_consider(heap);
     CHECK(os_service_runs());
+    fake_clock_set(0);
 }
 
 static void free_all_blocks(void *unused)

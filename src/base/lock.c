@@ -124,6 +124,11 @@ bool lock_is_mine(const struct lock *lock)
     return (load_relaxed(&lock->word) & ~WAITERS) == self();
 }
 
+bool lock_is_taken(const struct lock *lock)
+{
+    return load_relaxed(&lock->word) != FREE;
+}
+
 bool lock_is_wanted(const struct lock *lock)
 {
     return (load_relaxed(&lock->word) & WAITERS) != 0;

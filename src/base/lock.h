@@ -40,6 +40,9 @@ void lock_drop(struct lock *lock);
 /* Does the calling thread hold the lock? Async-signal-safe. */
 bool lock_is_mine(const struct lock *lock);
 
+/* Does any thread hold it at this moment? For who can do without. */
+bool lock_is_taken(const struct lock *lock);
+
 /* Does a thread sleep for this lock, or has one done so since it was taken? */
 bool lock_is_wanted(const struct lock *lock);
 

@@ -65,6 +65,11 @@ bool lock_is_mine(const struct lock *lock)
     return lock->word == self();
 }
 
+bool lock_is_taken(const struct lock *lock)
+{
+    return lock->word != 0;
+}
+
 /* Who asks goes on to the end. */
 bool lock_is_wanted(const struct lock *lock)
 {

@@ -9,6 +9,7 @@
 #include "os/kernel.h"
 #include "os/lines.h"
 #include "os/os.h"
+#include "os/tasks.h"
 
 enum { TEXT_MOST = LINES_TEXT_MOST };
 
@@ -152,15 +153,37 @@ size_t os_memory_limit(void)
 /* As many as there may be in a kernel's mask. */
 enum { PROCESSORS_MOST = 8192 };
 
+struct processors {
+    uint64_t allowed[PROCESSORS_MOST / 64];
+};
+
+static void allow(struct processors *all, long task)
+{
+    struct processors of = {{0}};
+    if (is_error(kernel(SYS_sched_getaffinity, task, (long)sizeof of, (long)&of, 0, 0)))
+        return;
+    for (size_t i = 0; i < sizeof of.allowed / sizeof of.allowed[0]; i++)
+        all->allowed[i] |= of.allowed[i];
+}
+
+static void allow_task(const char *task, void *all)
+{
+    long number = 0;
+    for (; *task >= '0' && *task <= '9'; task++)
+        number = number * 10 + (*task - '0');
+    allow(all, number);
+}
+
+/* A program may bind each thread to a processor of its own: what one of them may use says little. */
 static size_t processors_allowed(void)
 {
-    uint64_t mask[PROCESSORS_MOST / 64] = {0};
+    struct processors all = {{0}};
     size_t count = 0;
-    if (is_error(kernel(SYS_sched_getaffinity, 0, (long)sizeof mask, (long)mask, 0, 0)))
-        return SIZE_MAX;
-    for (size_t i = 0; i < sizeof mask / sizeof mask[0]; i++)
-        count += count_ones64(mask[i]);
-    return count;
+    allow(&all, 0);
+    os_each_task(allow_task, &all);
+    for (size_t i = 0; i < sizeof all.allowed / sizeof all.allowed[0]; i++)
+        count += count_ones64(all.allowed[i]);
+    return count != 0 ? count : SIZE_MAX;
 }
 
 size_t os_processors(void)

@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #include "os/kernel.h"
+#include "os/program.h"
 
 struct os_frame os_frame_interrupted(const void *context)
 {
@@ -117,13 +118,10 @@ static bool find_in_program(uintptr_t address, struct os_module *module)
 {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
     size_t count = getauxval(AT_PHNUM);
-    uintptr_t base = 0;
     bool here = false;
     if (headers == NULL)
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (headers[i].p_type == PT_PHDR)
-            base = (uintptr_t)headers - headers[i].p_vaddr;
+    uintptr_t base = os_program_base(headers, count);
     *module = (struct os_module){.path = program_path(), .base = base, .is_program = true};
     for (size_t i = 0; i < count; i++) {
         uintptr_t start = base + headers[i].p_vaddr;

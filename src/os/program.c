@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "os/kernel.h"
+#include "os/os.h"
 
 /* Copies the first build id among the notes, in hexadecimal. (the gABI's note sections; GNU's NT_GNU_BUILD_ID) */
 static void find_id(const char *at, size_t bytes, char *to)
@@ -33,6 +34,19 @@ static void find_id(const char *at, size_t bytes, char *to)
     }
 }
 
+/* A static program that may lie anywhere has no PT_PHDR: its headers are on the first page of what was loaded of the file's beginning. */
+uintptr_t os_program_base(const void *of, size_t count)
+{
+    const ElfW(Phdr) *headers = of;
+    for (size_t i = 0; i < count; i++)
+        if (headers[i].p_type == PT_PHDR)
+            return (uintptr_t)headers - headers[i].p_vaddr;
+    for (size_t i = 0; i < count; i++)
+        if (headers[i].p_type == PT_LOAD && headers[i].p_offset == 0)
+            return align_down((uintptr_t)headers, os_page_size()) - headers[i].p_vaddr;
+    return 0;
+}
+
 /* Of a file that is no longer there, as after an upgrade, the kernel says so behind its path. */
 static void strip_deleted(char *path, size_t length)
 {
@@ -48,7 +62,7 @@ void os_program(struct os_program *program)
 {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
     size_t count = headers != NULL ? getauxval(AT_PHNUM) : 0;
-    uintptr_t base = 0;
+    uintptr_t base = os_program_base(headers, count);
     struct stat status = {0};
     memset(program, 0, sizeof *program);
     long length = kernel(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)program->path, PROGRAM_PATH_MOST - 1, 0);
@@ -56,9 +70,6 @@ void os_program(struct os_program *program)
     strip_deleted(program->path, strlen(program->path));
     if (!is_error(kernel(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/exe", (long)&status, 0, 0)))
         program->bytes = (uint64_t)status.st_size;
-    for (size_t i = 0; i < count; i++)
-        if (headers[i].p_type == PT_PHDR)
-            base = (uintptr_t)headers - headers[i].p_vaddr;
     for (size_t i = 0; i < count && program->build_id[0] == '\0'; i++)
         if (headers[i].p_type == PT_NOTE)
             find_id((const char *)(base + headers[i].p_vaddr), headers[i].p_memsz, program->build_id);

@@ -2,6 +2,7 @@
 #ifndef HAK_OS_PROGRAM_H
 #define HAK_OS_PROGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { PROGRAM_PATH_MOST = 4096, BUILD_ID_MOST = 64 };
@@ -14,5 +15,8 @@ struct os_program {
 };
 
 void os_program(struct os_program *program);
+
+/* What is added to the addresses in the program's file, of which the kernel says these program headers (AT_PHDR). */
+uintptr_t os_program_base(const void *headers, size_t count);
 
 #endif

@@ -11,6 +11,7 @@
 #include "os/kernel.h"
 #include "os/lines.h"
 #include "os/os.h"
+#include "os/tasks.h"
 
 /* Of more threads than these, stacks are looked at whole. */
 enum { THREADS_MOST = 1024, PAGES_AT_ONCE = 512 };
@@ -61,41 +62,20 @@ static uintptr_t waiting_at(const char *task)
     return strncmp(last, "0x", 2) == 0 ? parse_hex(last + 2, &rest) : 0;
 }
 
-/* Of the kernel's interface (getdents64(2)). */
-struct entry {
-    uint64_t inode;
-    int64_t offset;
-    uint16_t length;
-    uint8_t type;
-    char name[];
-};
-
-static void note_thread(const char *task, uintptr_t own_stack)
+static void note_thread(const char *task, void *own_stack)
 {
     char own[16];
     fmt_print(own, sizeof own, "%d", os_thread_id());
-    uintptr_t sp = strcmp(own, task) == 0 ? own_stack : waiting_at(task);
+    uintptr_t sp = strcmp(own, task) == 0 ? (uintptr_t)own_stack : waiting_at(task);
     if (sp != 0 && threads.count < THREADS_MOST)
         threads.sp[threads.count++] = sp;
 }
 
 static void find_threads(uintptr_t own_stack)
 {
-    static char buffer[4096] ALIGNED(8);
     threads.own = own_stack;
     threads.count = 0;
-    int directory = (int)kernel(SYS_openat, AT_FDCWD, (long)"/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0);
-    if (directory < 0)
-        return;
-    for (long got; (got = kernel(SYS_getdents64, directory, (long)buffer, sizeof buffer, 0, 0)) > 0;) {
-        const struct entry *entry;
-        for (long at = 0; at < got; at += entry->length) {
-            entry = (const struct entry *)(void *)(buffer + at);
-            if (entry->name[0] != '.')
-                note_thread(entry->name, own_stack);
-        }
-    }
-    file_close(directory);
+    os_each_task(note_thread, (void *)own_stack);
 }
 
 /* Where what is in use of a mapping begins, if stacks lie in it. */

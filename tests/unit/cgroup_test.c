@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,6 +399,39 @@ static void this_system(void)
     CHECK(cgroup_limit("", CGROUP_MEMORY) > 0 && cgroup_limit("", CGROUP_CPU) > 0);
 }
 
+static void *wait_at(void *barrier)
+{
+    pthread_barrier_wait(barrier);
+    return NULL;
+}
+
+size_t __real_os_processors(void); /* not the fake one (fake_os.h) */
+
+/* A thread that is bound to one processor asks for the others too. */
+static void processors_of_all_threads(void)
+{
+    pthread_barrier_t barrier;
+    pthread_t other;
+    cpu_set_t all, one;
+    size_t before = __real_os_processors();
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    if (CPU_COUNT(&all) < 2)
+        skip();
+    CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0 && pthread_create(&other, NULL, wait_at, &barrier) == 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+    CHECK(__real_os_processors() == before);
+    pthread_barrier_wait(&barrier);
+    CHECK(pthread_join(other, NULL) == 0);
+    for (int i = 0; i < 1000 && __real_os_processors() != 1; i++) /* the kernel may show it for a moment more */
+        usleep(1000);
+    CHECK(__real_os_processors() == 1);
+    CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +458,7 @@ int main(void)
         UNIT_TEST(names_that_are_too_long),
         UNIT_TEST(texts_that_make_no_sense),
         UNIT_TEST(this_system),
+        UNIT_TEST(processors_of_all_threads),
     };
     return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);
 }

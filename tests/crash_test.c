@@ -56,6 +56,18 @@ static void write_into_block(void)
         *(volatile char *)(page + 5) = 1;
 }
 
+/* In check mode, where the register that holds the number is one of those that a stray pointer may have been in. */
+static void null_beside_what_is_uninitialised(void)
+{
+    volatile uintptr_t *words = family.malloc(sizeof *words * 8);
+    uintptr_t nowhere = 8;
+    uintptr_t word = words[3];
+    __asm__ volatile("" : "+r"(word), "+r"(nowhere));
+    *(volatile int *)nowhere = 1;
+    __asm__ volatile("" : : "r"(word));
+    kept = (void *)words;
+}
+
 static void aborting(void)
 {
     abort();
@@ -106,6 +118,8 @@ static const struct way {
 } ways[] = {
     {"--double-free", double_free, SIGABRT, "^hakmem: fatal: double free of 0x[0-9a-f]+ \\(class 64 B, thread [0-9]+\\)$", 3},
     {"--wild-write", wild_write, SIGSEGV, "^hakmem: crash: SIGSEGV at 0x8, thread [0-9]+: the address is not in the heap$", 3},
+    {"--null", null_beside_what_is_uninitialised, SIGSEGV,
+     "^hakmem: crash: SIGSEGV at 0x8, thread [0-9]+: the address is not in the heap$", 3},
     {"--write-into-block", write_into_block, SIGSEGV,
      "^hakmem: crash: SIGSEGV at 0x[0-9a-f]+5, thread [0-9]+: the address is [0-9]+ bytes into a live block of 1048576 B at "
      "0x[0-9a-f]+$", 3},
@@ -190,6 +204,24 @@ static void reports_each_death(void **state)
     }
 }
 
+/* What check mode has nothing to say of is reported as without it. */
+static void checks_do_not_guess(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (ways[i].signal != SIGSEGV)
+            continue;
+        const struct child child = run(i, "HAKMEM_CHECK=1");
+        assert_ended(&child, &ways[i]);
+        if (ways[i].die == write_into_block) {
+            assert_matches(child.output, "ERROR: hakmem: closed-page on address 0x[0-9a-f]+5 \\(");
+        } else {
+            assert_int_equal(count(child.output, "ERROR"), 0);
+            assert_matches(child.output, ways[i].first_line);
+        }
+    }
+}
+
 static void is_silent_unless_asked(void **state)
 {
     (void)state;
@@ -218,6 +250,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_each_death),
+        cmocka_unit_test(checks_do_not_guess),
         cmocka_unit_test(is_silent_unless_asked),
         cmocka_unit_test(bad_value_warns),
     };

@@ -141,9 +141,20 @@ _Noreturn void checked_report_size(const struct checked *block, size_t size)
 /* What a block's state says of an access to it. */
 static const char *kind_of_access(uintptr_t address, const struct checked *block)
 {
+    uintptr_t start = (uintptr_t)checked_start(block);
     if (block->state == CHECKED_FREED)
         return "heap-use-after-free";
-    return address < (uintptr_t)checked_start(block) ? "heap-buffer-underflow" : "heap-buffer-overflow";
+    if (address < start)
+        return "heap-buffer-underflow";
+    return address - start < block->size ? "closed-page" : "heap-buffer-overflow"; /* closed by the program itself */
+}
+
+/* Of an address that no pointer can have the processor says nothing, or not its uppermost bits. */
+static bool may_have_led_to(uintptr_t pointer, uintptr_t address, const void *context)
+{
+    enum { REACH = 64 * 1024 };
+    uintptr_t beyond = (address - pointer + REACH) << 8 >> 8;
+    return os_access(context) == OS_ACCESS_UNKNOWN || beyond < 2 * REACH;
 }
 
 bool checked_report_fault(uintptr_t address, const void *context)
@@ -159,7 +170,7 @@ bool checked_report_fault(uintptr_t address, const void *context)
     size_t count = os_registers(context, registers);
     for (size_t i = 0; i < count; i++) {
         const char *origin = origin_of(registers[i]);
-        if (origin == NULL)
+        if (origin == NULL || !may_have_led_to(registers[i], address, context))
             continue;
         write_head("wild-pointer", (void *)registers[i], place_access(context), &frame);
         note("%p, in a register, is what check mode writes into %s", (void *)registers[i], origin);

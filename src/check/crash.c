@@ -34,13 +34,28 @@ enum { SIGNALS = sizeof signals / sizeof signals[0] };
 /* What the program had before. */
 static struct sigaction before[SIGNALS];
 
-/* The thread that reports; others that crash meanwhile do not. */
+/* The thread that reports; others that crash meanwhile do not, and wait for its end before they end the process. */
 static int reporting;
+static uint32_t reported; /* all is written */
+
+enum { WAITS_MOST = 500, WAIT_MS = 10 };
 
 static bool begin(void)
 {
     int nobody = 0;
     return __atomic_compare_exchange_n(&reporting, &nobody, os_thread_id(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void crash_wait_while(const uint32_t *word, uint32_t value)
+{
+    for (int waits = 0; waits < WAITS_MOST && load_relaxed(word) == value; waits++)
+        os_sleep(WAIT_MS);
+}
+
+static void wait_for_report(void)
+{
+    if (load_relaxed(&reporting) != os_thread_id()) /* else it crashed while it reported */
+        crash_wait_while(&reported, 0);
 }
 
 static void write_heap(void)
@@ -92,25 +107,33 @@ static void handle(int number, siginfo_t *info, void *context)
     while (which + 1 < SIGNALS && signals[which].number != number)
         which++;
     int saved = errno;
-    if (begin())
+    if (begin()) {
         write_signal(which, info, context);
+        store_relaxed(&reported, 1u);
+    } else {
+        wait_for_report();
+    }
     errno = saved;
     os_hand_on(number, info, context, &before[which]);
 }
 
 void crash_is_reported(void)
 {
-    (void)begin();
+    if (!begin())
+        wait_for_report();
 }
 
 /* After the line of a fatal error of our own; abort follows. */
 static void after_fatal(void)
 {
     struct os_frame frame = os_frame_here();
-    if (!begin())
+    if (!begin()) {
+        wait_for_report();
         return;
+    }
     stack_write_from(&frame);
     write_rest();
+    store_relaxed(&reported, 1u);
 }
 
 void crash_start(void)

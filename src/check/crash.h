@@ -5,9 +5,14 @@
 #ifndef HAK_CHECK_CRASH_H
 #define HAK_CHECK_CRASH_H
 
+#include <stdint.h>
+
 /* From now on. At the start of the program, by its first thread. Handlers that the program installs for these signals take
  * the place of ours; those from before are called after it. */
 void crash_start(void);
+
+/* Waits while another thread writes its report, as *word says: the process must not end meanwhile. Not for ever. */
+void crash_wait_while(const uint32_t *word, uint32_t value);
 
 /* The calling thread has written a report of its own, and ends the process. */
 void crash_is_reported(void);

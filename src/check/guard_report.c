@@ -22,7 +22,8 @@ static const char *const fault_kinds[] = {
 };
 
 /* The program may go on after a fault: its handler knows how. One report is enough. */
-static uint32_t reported;
+enum { REPORT_NONE, REPORT_BEGUN, REPORT_WRITTEN };
+static uint32_t report_state;
 
 static struct place_event event_of(const struct guard_event *event)
 {
@@ -68,11 +69,14 @@ static void report(int number, siginfo_t *info, void *context)
     int saved = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
     struct guard_place place;
-    uint32_t nobody = 0;
+    uint32_t none = REPORT_NONE;
     if (info->si_code > 0 && guard_find(address, &place) && place.slot != NULL
-        && __atomic_compare_exchange_n(&reported, &nobody, 1u, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        && __atomic_compare_exchange_n(&report_state, &none, (uint32_t)REPORT_BEGUN, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         struct os_frame frame = os_frame_interrupted(context);
         write_report(kind_of(address, place), place_access(context), address, place.slot, &frame);
+        store_relaxed(&report_state, (uint32_t)REPORT_WRITTEN);
+    } else {
+        crash_wait_while(&report_state, REPORT_BEGUN);
     }
     errno = saved;
 }

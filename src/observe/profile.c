@@ -123,13 +123,12 @@ static void start(void *argument)
         wanted->error = EALREADY;
     else if (!sites_begin(wanted->rate, clock_now_ms()))
         wanted->error = ENOMEM;
-    else
+    if (wanted->error == 0) {
         runs = true;
+        store_release(&current_profiler, &profiler);
+        store_release(&policy.profile_bytes, wanted->rate);
+    }
     lock_drop(&profiler_lock);
-    if (wanted->error != 0)
-        return;
-    store_release(&current_profiler, &profiler);
-    store_release(&policy.profile_bytes, wanted->rate);
 }
 
 int profile_start(size_t rate)

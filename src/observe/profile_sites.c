@@ -152,12 +152,27 @@ static bool is_counted(const struct sample *sample)
     return sample->profile == profile_totals.profile;
 }
 
+/* Sizes of a site differ by little, so a sample of another size is another site's; where there is no memory for that it stays. */
+static void move(struct sample *sample, size_t size)
+{
+    struct site *from = sample->site;
+    uint32_t sizes = sizes_with(size);
+    struct site *to = from->sizes != sizes ? site_of(from->stack, sizes) : NULL;
+    note_peak(from);
+    if (to == NULL)
+        to = from;
+    else
+        note_peak(to);
+    subtract(&from->live, sample->size);
+    add(&to->live, size);
+    sample->site = to;
+}
+
 void sites_resize(struct sample *sample, size_t size)
 {
     if (is_counted(sample)) {
         uint64_t before = sample->weight;
-        note_peak(sample->site);
-        sample->site->live.bytes += size - sample->size;
+        move(sample, size);
         profile_totals.live.bytes += size - sample->size;
         sample->weight = weight_of(size);
         weigh(before, sample->weight);

@@ -241,6 +241,22 @@ static void starts_and_stops(void)
     CHECK(profile_totals.allocated.count == 1);
 }
 
+/* A site's sizes differ by little: a block that has become another size is another site's. */
+static void resized_blocks_go_to_other_sites(void)
+{
+    profile_begin(1);
+    void *block = caller(100000);
+    block = hak_realloc(block, 3 << 20);
+    struct site site;
+    sites_copy(0, &site);
+    CHECK(profile_totals.sites == 2 && site.live.count == 0 && site.live.bytes == 0);
+    sites_copy(1, &site);
+    CHECK(site.live.count == 1 && site.live.bytes == 3 << 20);
+    hak_free(block);
+    sites_copy(1, &site);
+    CHECK(site.live.count == 0 && site.live.bytes == 0 && profile_totals.live.bytes == 0);
+}
+
 static void frees_after_the_end_are_counted(void)
 {
     profile_begin(1);
@@ -297,7 +313,7 @@ int main(void)
         UNIT_TEST(notes_the_size_of_large_blocks),
         UNIT_TEST(misuse_is_reported),
         UNIT_TEST(stacks_begin_with_the_programs_call),
-        UNIT_TEST(sites_are_stacks_and_sizes),
+        UNIT_TEST(sites_are_stacks_and_sizes), UNIT_TEST(resized_blocks_go_to_other_sites),
         UNIT_TEST(peaks_are_of_one_moment),
         UNIT_TEST(lifetimes_are_counted),
         UNIT_TEST(starts_and_stops),

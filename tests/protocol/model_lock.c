@@ -67,6 +67,7 @@ bool lock_is_mine(const struct lock *lock)
 
 bool lock_is_taken(const struct lock *lock)
 {
+    sched_step(OP_READ, &lock->word, sizeof lock->word, 0, CALLER);
     return lock->word != 0;
 }
 

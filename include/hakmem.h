@@ -71,7 +71,7 @@ HAK_EXPORT size_t hak_malloc_usable_size(const void *ptr) HAK_NOTHROW;
 HAK_EXPORT void hak_free_sized(void *ptr, size_t size) HAK_NOTHROW;
 HAK_EXPORT void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size) HAK_NOTHROW;
 
-/* Gives unused memory back to the system. `pad` bytes of free memory may be kept. Returns 1 if memory
+/* Gives unused memory back to the system. `pad` is ignored. Returns 1 if memory
  * was given back, else 0. (glibc) */
 HAK_EXPORT int hak_malloc_trim(size_t pad) HAK_NOTHROW;
 
@@ -153,7 +153,7 @@ struct hak_stats {
  * 0). Returns 0, EINVAL, or EAGAIN in a signal handler that has interrupted the allocator. (hakmem's own) */
 HAK_EXPORT int hak_stats_get(struct hak_stats *stats, size_t bytes) HAK_NOTHROW;
 
-/* Writes all statistics to a file as one JSON object (docs/observability.md), as HAKMEM_STATS does; a file that is there is
+/* Writes all statistics to a file as one JSON object (docs/statistics.md), as HAKMEM_STATS does; a file that is there is
  * emptied, no symbolic link is followed. Returns 0, EINVAL, EAGAIN as above, or an error of open(2), write(2) or close(2).
  * (hakmem's own) */
 HAK_EXPORT int hak_stats_write(const char *path) HAK_NOTHROW;

@@ -1,6 +1,6 @@
 /*
- * Remote frees: blocks of other heaps travel in letters, from the sender's outbox (one per destination) to
- * the owner's inbox, a stack that anyone pushes to with one compare-and-swap and the owner takes whole.
+ * Remote frees: blocks of other heaps travel in letters, from the sender's outboxes (by the number of the owner's heap)
+ * to the owner's inbox, a stack that anyone pushes to with one compare-and-swap and the owner takes whole.
  *
  * Heaps are immortal, so a letter always arrives. The block's tag may name another heap by the time it is
  * read: then it is forwarded.

@@ -175,7 +175,7 @@ static void stepped(void)
         printf("stepped: not on this processor\n");
         return;
     }
-    for (size_t i = 0; i < scaled_work(800); i++)
+    for (size_t i = 0; i < scaled_work(300); i++)
         operate(&set);
     step_end();
     CHECK(in_handlers[0].done > set.done * 20);
@@ -212,7 +212,7 @@ static void stepped_lives(void)
         return;
     step_end();
     CHECK(pthread_key_create(&last, stop_stepping) == 0);
-    for (size_t i = 0; i < scaled_work(20); i++) {
+    for (size_t i = 0; i < scaled_work(8); i++) {
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, step_through_life, (void *)(uintptr_t)(i + 1)) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
@@ -251,7 +251,7 @@ static void stepped_forks(void)
         return;
     step_end();
     enum { STEPS = 6000 }; /* a fork here has some 4,000 */
-    size_t forks = scaled_work(80);
+    size_t forks = scaled_work(40);
     for (size_t i = 0; i < forks; i++) {
         pthread_t thread;
         void *steps = (void *)(uintptr_t)(10 + STEPS * i / forks);

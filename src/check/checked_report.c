@@ -6,6 +6,7 @@
 
 #include "arena/arena.h"
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/fail.h"
 #include "base/fmt.h"
 #include "check/crash.h"
@@ -149,12 +150,12 @@ static const char *kind_of_access(uintptr_t address, const struct checked *block
     return address - start < block->size ? "closed-page" : "heap-buffer-overflow"; /* closed by the program itself */
 }
 
-/* Of an address that no pointer can have the processor says nothing, or not its uppermost bits. */
+/* Of an address that no pointer can have the processor says nothing (then it is 0 here), or not its uppermost bits. */
 static bool may_have_led_to(uintptr_t pointer, uintptr_t address, const void *context)
 {
-    enum { REACH = 64 * 1024 };
-    uintptr_t beyond = (address - pointer + REACH) << 8 >> 8;
-    return os_access(context) == OS_ACCESS_UNKNOWN || beyond < 2 * REACH;
+    const size_t reach = 64 * KIB;
+    uintptr_t beyond = (address - pointer + reach) << 8 >> 8;
+    return (address == 0 && os_access(context) == OS_ACCESS_UNKNOWN) || beyond < 2 * reach;
 }
 
 bool checked_report_fault(uintptr_t address, const void *context)

@@ -31,12 +31,15 @@ static int write_report(void)
     return path[0] != '\0' ? stats_write(path, true) : stats_write_to(STDERR_FILENO);
 }
 
-/* By a signal: the statistics, and the profile if it has a file. */
-static int write_all_asked(void)
+static uint32_t report_is_wanted; /* by a signal: the statistics, and the profile if it has a file */
+
+static void write_wanted(void)
 {
-    int error = write_report();
-    int error_of_profile = profile_dump_asked();
-    return error != 0 ? error : error_of_profile;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in ask_for_report */
+    if (exchange_acquire(&report_is_wanted, 0u) == 0)
+        return;
+    (void)write_report();
+    (void)profile_dump_asked();
 }
 
 static int purge(void)
@@ -60,8 +63,6 @@ static int serve(uint32_t request, uint64_t argument, const char *path)
         return stats_write(path, false);
     case REQUEST_MODE:
         return hak_mode_set(path);
-    case REQUEST_REPORT_STATS:
-        return write_all_asked();
     default:
         return ENOSYS;
     }
@@ -84,24 +85,30 @@ static void serve_words(struct control_words *words)
 /* Outside the door, which what is asked for may have to enter. */
 static void serve_asked(void)
 {
-    uint32_t of_page = REQUEST_OF_PAGE;
+    uint32_t elsewhere = REQUEST_ELSEWHERE;
     struct control_words *page = live_words();
-    if (!__atomic_compare_exchange_n(&hak_control.words.request, &of_page, (uint32_t)REQUEST_NONE, false, __ATOMIC_RELAXED,
-                                     __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&hak_control.words.request, &elsewhere, (uint32_t)REQUEST_NONE, false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         serve_words(&hak_control.words);
     else if (page != NULL)
         serve_words(page);
+    write_wanted();
 }
 
-/* Who may not read the process's memory asks on the page. The heartbeat is inside the door: it only passes that on, unless somebody
- * else is asking just now. */
-static void look_at_page(void)
+/* Brings a thread to serve_asked; if a tool has asked for something just now, one comes anyway. */
+static void ask_elsewhere(void)
 {
     uint32_t nothing = REQUEST_NONE;
+    (void)__atomic_compare_exchange_n(&hak_control.words.request, &nothing, (uint32_t)REQUEST_ELSEWHERE, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+}
+
+/* Who may not read the process's memory asks on the page. The heartbeat is inside the door: it only passes that on. */
+static void look_at_page(void)
+{
     const struct control_words *page = live_update();
     if (page != NULL && load_relaxed(&page->request) != REQUEST_NONE)
-        (void)__atomic_compare_exchange_n(&hak_control.words.request, &nothing, (uint32_t)REQUEST_OF_PAGE, false,
-                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        ask_elsewhere();
 }
 
 /* Is it time again? Of threads that come at once one is told so; who has read the clock before that one comes too early. */
@@ -129,7 +136,9 @@ void watch_beat(void)
 static void ask_for_report(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)info, (void)context;
-    store_relaxed(&hak_control.words.request, (uint32_t)REQUEST_REPORT_STATS);
+    store_relaxed(&report_is_wanted, 1u);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* who has taken what a tool asked for looks at this word afterwards */
+    ask_elsewhere();
 }
 
 static void listen(void)

@@ -69,7 +69,7 @@ static uint32_t mode_named(const char *name)
 }
 
 /* Two threads may do this at once: whoever ends last has begun with the last mode. */
-static void set_values(void)
+void policy_restore(void)
 {
     uint32_t wanted;
     do {
@@ -106,7 +106,7 @@ bool policy_switch_mode(const char *name)
     if (wanted == MODES)
         return false;
     __atomic_store_n(&policy_mode, wanted, __ATOMIC_SEQ_CST);
-    set_values();
+    policy_restore();
     return true;
 }
 

@@ -112,6 +112,9 @@ bool policy_set_mode(const char *name);
  * learned is replaced by the mode's values. */
 bool policy_switch_mode(const char *name);
 
+/* Makes the values of the mode in force those in force once more. Any thread. */
+void policy_restore(void);
+
 /* What the learner does, from "off", "observe" or "on", the last two perhaps followed by a colon and its parts. False: no such. */
 bool policy_set_learn(const char *value);
 

@@ -23,8 +23,7 @@ enum control_request {
     REQUEST_PROFILE_DUMP,  /* to path */
     REQUEST_PURGE,         /* as hak_purge(HAK_PURGE_CACHED) */
     REQUEST_STATS,         /* to path, JSON */
-    REQUEST_REPORT_STATS,  /* the process's own, by a signal: to where reports go */
-    REQUEST_OF_PAGE,       /* the process's own: the live page has words with a request */
+    REQUEST_ELSEWHERE = 7, /* the process's own: a signal has asked for a report, or the live page has words with a request */
     REQUEST_MODE,          /* path: its name */
 };
 

@@ -1,6 +1,7 @@
 #include "heap/heartbeat.h"
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/budget.h"
@@ -20,8 +21,8 @@
 
 struct heap_events heap_events;
 
-/* A heap looks for old memory this often in the time that memory is kept. */
-enum { LOOKS_PER_DELAY = 4 };
+/* A heap looks for old memory this often in the time that memory is kept; some thread looks for old blocks at least so often. */
+enum { LOOKS_PER_DELAY = 4, LARGE_LOOK_MS = 250 };
 
 /* One class a beat: a magazine that the door has not seen since the last round gives everything back, and so does one that
  * is too wide. */
@@ -35,12 +36,23 @@ static void look_at_next_magazine(struct heap *heap)
     heap->shelf[class].touched = false;
 }
 
+/* Large blocks are kept for a time of their own, which may be shorter than that of pages. Of threads that come at once one looks; who
+ * has read the clock before that one looks once too often. */
+static void evict_old(uint64_t now)
+{
+    static uint64_t looked_ms;
+    uint64_t last = load_relaxed(&looked_ms);
+    if (now - last > min_size(load_relaxed(&policy.purge_ms) / LOOKS_PER_DELAY, LARGE_LOOK_MS)
+        && __atomic_compare_exchange_n(&looked_ms, &last, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        large_evict_old(now);
+}
+
 static void give_back_old(struct heap *heap, uint64_t now)
 {
+    evict_old(now);
     if (now - heap->aged_ms <= load_relaxed(&policy.purge_ms) / LOOKS_PER_DELAY)
         return;
     heap->aged_ms = now;
-    large_evict_old(now);
     span_purge_old(now);
     for (unsigned class = heap->holes_next; class < SIZE_CLASSES; class += LOOKS_PER_DELAY)
         shelf_purge_cool(heap, class);

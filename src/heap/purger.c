@@ -25,7 +25,7 @@ enum { VAIN_MOST = 12, VAIN_LEAST = 3, PERIOD_LEAST_MS = 100 };
 /* So many heaps are many. */
 enum { MANY_HEAPS = 64 };
 
-enum { REFUSED_MS = 100 };
+enum { REFUSED_MS = 100, LARGE_LOOK_MS = 1000 };
 
 static uint64_t refused_ms; /* when the purger was refused, the last time; 0: since it ran it was not */
 
@@ -100,11 +100,21 @@ static bool is_vain(const struct purger_look *look)
     return look->given_back == 0 && look->active < MANY_HEAPS;
 }
 
+/* Large blocks are kept for a time of their own, which may be shorter. */
+static void sleep_for(uint64_t ms)
+{
+    for (; ms > LARGE_LOOK_MS && bigcache_bytes() > 0; ms -= LARGE_LOOK_MS) {
+        os_sleep(LARGE_LOOK_MS);
+        large_evict_old(clock_now_ms());
+    }
+    os_sleep((uint32_t)ms);
+}
+
 static void purger(void)
 {
     store_relaxed(&thread_view, STATIC_VIEW(dead));
     for (int vain = 0; vain < (waiting() > 0 ? VAIN_MOST : VAIN_LEAST); vain++) {
-        os_sleep((uint32_t)max_size(load_relaxed(&policy.purge_ms), PERIOD_LEAST_MS));
+        sleep_for(max_size(load_relaxed(&policy.purge_ms), PERIOD_LEAST_MS));
         struct purger_look look = purger_look();
         if (!is_vain(&look))
             vain = 0;

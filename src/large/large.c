@@ -376,7 +376,7 @@ static bool try_move(struct large *block, size_t units)
         return false;
     limit_begin_move(old_bytes);
     bool moved = move(block, units);
-    limit_end_move(old_bytes);
+    limit_end_move();
     return moved;
 }
 

@@ -25,17 +25,11 @@ static void drop(struct arm *arm, enum knob knob, unsigned index)
     arm->count = kept;
 }
 
-bool arm_set(struct arm *arm, enum knob knob, unsigned index, uint64_t value)
+void arm_set(struct arm *arm, enum knob knob, unsigned index, uint64_t value)
 {
-    if (value == knob_of_mode(knob, index)) {
-        drop(arm, knob, index);
-        return true;
-    }
-    if (arm->count == CHANGES_MOST && find(arm, knob, index) == NULL)
-        return false;
     drop(arm, knob, index);
-    arm->changes[arm->count++] = (struct change){value, knob, index};
-    return true;
+    if (value != knob_of_mode(knob, index))
+        arm->changes[arm->count++] = (struct change){value, knob, index};
 }
 
 bool arm_says_the_same(const struct arm *a, const struct arm *b)
@@ -53,7 +47,7 @@ void arm_of_knobs(struct arm *arm)
     arm->count = 0;
     for (enum knob knob = 0; knob < KNOBS; knob++)
         for (unsigned i = 0; i < knob_info[knob].count && !knob_is_pinned(knob); i++)
-            (void)arm_set(arm, knob, i, knob_get(knob, i));
+            arm_set(arm, knob, i, knob_get(knob, i));
 }
 
 void arm_switch(const struct arm *from, const struct arm *to)

@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 #include "config/knobs.h"
+#include "config/size_class.h"
 #include "learn/elo.h"
 
-enum { CHANGES_MOST = 96 };
+/* As many as there are values: what is in force can always be said. */
+enum { CHANGES_MOST = 2 * SIZE_CLASSES + SIZE_BINS + KNOBS - 3 };
 
 struct change {
     uint64_t value;
@@ -34,13 +36,12 @@ struct arm {
 /* What the arm says. */
 uint64_t arm_value(const struct arm *arm, enum knob knob, unsigned index);
 
-/* Changes one value; the mode's own is no change. False: there are as many changes as an arm can have. */
-bool arm_set(struct arm *arm, enum knob knob, unsigned index, uint64_t value);
+/* Changes one value; the mode's own is no change. */
+void arm_set(struct arm *arm, enum knob knob, unsigned index, uint64_t value);
 
 bool arm_says_the_same(const struct arm *a, const struct arm *b);
 
-/* The values that are in force, where they are not the mode's; those that somebody has pinned are left out. Of too many
- * changes the last are missing. */
+/* The values that are in force, where they are not the mode's; those that somebody has pinned are left out. */
 void arm_of_knobs(struct arm *arm);
 
 /* `from` is in force; then `to` is. */

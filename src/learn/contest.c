@@ -123,9 +123,9 @@ static bool make_child(struct learner *learner)
 {
     const struct arm *champion = &learner->arms[learner->champion];
     unsigned place = place_for_child(learner);
-    if ((learner->parts & LEARN_EVOLUTION) == 0 || learner->failures >= FAILURES_MOST || !choose_trial(learner, champion)
-        || !evolution_make(&learner->arms[place], champion, &learner->trial))
+    if ((learner->parts & LEARN_EVOLUTION) == 0 || learner->failures >= FAILURES_MOST || !choose_trial(learner, champion))
         return false;
+    evolution_make(&learner->arms[place], champion, &learner->trial);
     learner->arms[place].made = ++learner->made;
     learner->challenger = place;
     learner->has_trial = true;

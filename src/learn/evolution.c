@@ -259,14 +259,14 @@ const struct prospect *evolution_choose(const struct prospect *prospects, unsign
     return chosen;
 }
 
-static bool change(struct arm *child, const struct prospect *prospect, unsigned index)
+static void change(struct arm *child, const struct prospect *prospect, unsigned index)
 {
     uint64_t value = arm_value(child, prospect->knob, index);
-    return arm_set(child, prospect->knob, index, evolution_step(prospect->knob, value, prospect->up));
+    arm_set(child, prospect->knob, index, evolution_step(prospect->knob, value, prospect->up));
 }
 
 /* Wider magazines win nothing where all together may not hold more, and the other way round: neither would be found alone. */
-static bool make_room(struct arm *child, uint64_t classes)
+static void make_room(struct arm *child, uint64_t classes)
 {
     uint64_t bytes = 0;
     uint64_t value = arm_value(child, KNOB_THREAD_CACHE_BYTES, 0);
@@ -274,22 +274,23 @@ static bool make_room(struct arm *child, uint64_t classes)
         bytes += most_of_magazine(child, (unsigned)__builtin_ctzll(left));
     while (value / MAGAZINES_SHARE < bytes && evolution_step(KNOB_THREAD_CACHE_BYTES, value, true) != value)
         value = evolution_step(KNOB_THREAD_CACHE_BYTES, value, true);
-    return knob_is_pinned(KNOB_THREAD_CACHE_BYTES) || arm_set(child, KNOB_THREAD_CACHE_BYTES, 0, value);
+    if (!knob_is_pinned(KNOB_THREAD_CACHE_BYTES))
+        arm_set(child, KNOB_THREAD_CACHE_BYTES, 0, value);
 }
 
-bool evolution_make(struct arm *child, const struct arm *parent, const struct prospect *prospect)
+void evolution_make(struct arm *child, const struct arm *parent, const struct prospect *prospect)
 {
-    bool has_room = true;
     *child = (struct arm){.elo = elo_of_child(&parent->elo), .count = parent->count};
     for (uint32_t i = 0; i < parent->count; i++)
         child->changes[i] = parent->changes[i];
-    if (prospect->classes == 0)
-        return change(child, prospect, prospect->index);
+    if (prospect->classes == 0) {
+        change(child, prospect, prospect->index);
+        return;
+    }
     for (uint64_t left = prospect->classes; left != 0; left &= left - 1)
-        has_room = change(child, prospect, (unsigned)__builtin_ctzll(left)) && has_room;
+        change(child, prospect, (unsigned)__builtin_ctzll(left));
     if (prospect->knob == KNOB_MAGAZINE_BYTES && prospect->up)
-        has_room = make_room(child, prospect->classes) && has_room;
-    return has_room;
+        make_room(child, prospect->classes);
 }
 
 /* A knob, how many steps up it goes or, below 0, down, and what part of the learner it belongs to; 0: to none. */
@@ -321,5 +322,6 @@ bool evolution_preset(struct arm *arm, unsigned number, unsigned parts)
         return true;
     for (int step = 0; step < preset->steps || step < -preset->steps; step++)
         value = evolution_step(preset->knob, value, preset->steps > 0);
-    return arm_set(arm, preset->knob, 0, value);
+    arm_set(arm, preset->knob, 0, value);
+    return true;
 }

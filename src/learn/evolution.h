@@ -42,8 +42,8 @@ const struct prospect *evolution_choose(const struct prospect *prospects, unsign
                                         uint64_t *random);
 
 /* Makes `child` of the parent by this change; where magazines of many classes become wider, all of a thread's may hold as much as
- * they then want. False: the parent can have no more changes. */
-bool evolution_make(struct arm *child, const struct arm *parent, const struct prospect *prospect);
+ * they then want. */
+void evolution_make(struct arm *child, const struct arm *parent, const struct prospect *prospect);
 
 /* The arms that compete where evolution is switched off. False: there is no arm of this number. */
 bool evolution_preset(struct arm *arm, unsigned number, unsigned parts);

@@ -134,9 +134,18 @@ static bool is_as_begun(void)
            && self.mode == policy_of_mode();
 }
 
+/* Of the mode before: an epoch's end may have put it in force while another thread switched the mode. */
+static void undo_what_came_late(void)
+{
+    policy_restore();
+    sites_reset();
+}
+
 /* With what is in force: it may have been loaded, or learned by the process that has forked this one. */
 static void begin(uint64_t now_ms)
 {
+    if (self.mode != NULL && self.mode != policy_of_mode())
+        undo_what_came_late();
     self.learn = load_relaxed(&policy.learn);
     self.parts = load_relaxed(&policy.learn_parts);
     self.mode = policy_of_mode();

@@ -36,6 +36,8 @@ static void work_read(struct work *work, const char *path)
     os_program(&work->program);
     work->key = (struct policy_key){work->program.path, work->program.build_id, work->program.bytes};
     work->length = file_load(path, work->text, sizeof work->text);
+    if (work->length == 0) /* all that a failure of power may leave of a new file */
+        work->length = -ENOENT;
     if (work->length >= 0)
         policy_text_read(work->text, (size_t)work->length, &work->key, &work->found);
 }
@@ -66,7 +68,7 @@ static bool load(struct work *work, const char *path, bool must_be)
         return false;
     if (work->length < 0) {
         if (must_be)
-            warn("%s: no such file, and nothing learns; %s", path, so);
+            warn("%s: no such file, or an empty one, and nothing learns; %s", path, so);
         return false;
     }
     if (work->found.is == POLICY_OF_OTHER_BUILD)

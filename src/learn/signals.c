@@ -12,6 +12,7 @@
 
 /* A heap's counts at its last heartbeat. */
 struct heap_seen {
+    const struct heap *heap;
     uint32_t reign;
     uint64_t ms;
     uint64_t cached; /* of signals.cached */
@@ -102,6 +103,7 @@ void signals_beat(struct signals *signals, const struct heap *heap, uint64_t now
     signals->sum.heaps += is_first ? 1 : 0;
     seen->reign = signals->reign;
     seen->ms = now_ms;
+    seen->heap = heap;
     signals->cached += heap->capacity_bytes - seen->cached;
     seen->cached = heap->capacity_bytes;
 }
@@ -128,11 +130,24 @@ static struct signals_shared read_shared(void)
     return shared;
 }
 
+/* The magazines of a heap whose thread has ended hold nothing, and there is no heartbeat to say so. */
+static void leave_out_ended(struct signals *signals)
+{
+    for (unsigned i = 0; i < HEAPS_SEEN; i++) {
+        struct heap_seen *seen = signals->heaps[i];
+        if (seen == NULL || seen->heap == NULL || load_relaxed(&seen->heap->tls) != NULL)
+            continue;
+        signals->cached -= seen->cached;
+        seen->cached = 0;
+    }
+}
+
 void signals_begin(struct signals *signals, bool is_other_policy, uint64_t now_ms)
 {
     signals->reign += is_other_policy ? 1 : 0;
     signals->began_ms = signals->looked_ms = now_ms;
     signals->is_halved = false;
+    leave_out_ended(signals);
     signals->sum = (struct epoch){.heaps = is_other_policy ? 0 : signals->sum.heaps};
     signals->at_begin = read_shared();
 }

@@ -29,12 +29,16 @@ enum { NOTICE_MS = 100 }; /* between two calls of the listener */
 
 bool limit_pressed;
 
-size_t limit_bytes;       /* of units, but for `moving` */
-static size_t moving;     /* in runs whose pages are on their way to another */
+size_t limit_bytes;       /* of units */
 static size_t relief_due; /* when so many were charged, in sum since the start, the soft limit is looked at again */
 static size_t fill_due;   /* so is it when this many bytes of pages got memory; 0: they are not counted */
 static size_t filled;     /* that did since the last look, if they are counted */
 static bool learning;     /* a thread is reading the control group's limit */
+
+/* A thread moves the pages of a run of `credit` bytes to another: until the run has gone both are charged, but there is memory for
+ * one. */
+static uintptr_t mover; /* its pthread_self(); 0: none */
+static size_t credit;   /* written by the mover alone */
 
 static struct limit_listener listener;
 static bool told;          /* of this crossing */
@@ -59,9 +63,15 @@ static size_t held(void)
     return load_relaxed(&limit_bytes) + meta_committed();
 }
 
+static size_t own_credit(void)
+{
+    return load_relaxed(&mover) == (uintptr_t)pthread_self() ? credit : 0;
+}
+
 bool limit_allows(size_t bytes)
 {
-    return held() + bytes <= hard_limit();
+    size_t hard = hard_limit();
+    return hard == SIZE_MAX || held() + bytes - own_credit() <= hard;
 }
 
 /* Charged in sum since the start. */
@@ -90,7 +100,7 @@ static size_t add(size_t bytes)
     if (LIKELY(hard == SIZE_MAX))
         return bytes == 0 ? load_relaxed(&limit_bytes) : add_relaxed(&limit_bytes, bytes);
     size_t meta = meta_committed();
-    return add_below(bytes, hard > meta ? hard - meta : 0);
+    return add_below(bytes, (hard > meta ? hard - meta : 0) + own_credit());
 }
 
 bool limit_charge(struct span_shard *shard, size_t bytes)
@@ -103,7 +113,7 @@ bool limit_charge(struct span_shard *shard, size_t bytes)
     owner_add(&shard->charged_bytes, bytes);
     if (UNLIKELY(load_relaxed(&told)) && before + meta <= soft)
         store_relaxed(&told, false);
-    if (UNLIKELY(before + bytes + meta > soft) && ever() >= load_relaxed(&relief_due))
+    if (UNLIKELY(before + bytes + meta > soft) && before + bytes + meta - own_credit() > soft && ever() >= load_relaxed(&relief_due))
         store_relaxed(&limit_pressed, true);
     return true;
 }
@@ -167,18 +177,15 @@ bool limit_is_short_of(size_t bytes)
 
 void limit_begin_move(size_t bytes)
 {
-    lock_take(&shards_pool()->lock);
-    moving += bytes;
-    sub_relaxed(&limit_bytes, bytes);
-    lock_drop(&shards_pool()->lock);
+    uintptr_t nobody = 0;
+    if (__atomic_compare_exchange_n(&mover, &nobody, (uintptr_t)pthread_self(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        credit = bytes;
 }
 
-void limit_end_move(size_t bytes)
+void limit_end_move(void)
 {
-    lock_take(&shards_pool()->lock);
-    moving -= bytes;
-    add_relaxed(&limit_bytes, bytes);
-    lock_drop(&shards_pool()->lock);
+    if (load_relaxed(&mover) == (uintptr_t)pthread_self())
+        store_release(&mover, (uintptr_t)0);
 }
 
 bool limit_begin_learning(void)
@@ -266,13 +273,11 @@ void limit_end_notice(void)
     store_release(&telling, (uintptr_t)0);
 }
 
-void limit_after_fork(bool interrupted)
+void limit_after_fork(void)
 {
-    if (!interrupted) {
-        limit_bytes += moving;
-        moving = 0;
-    }
     learning = false;
+    if (mover != (uintptr_t)pthread_self())
+        mover = 0;
     if (telling != (uintptr_t)pthread_self())
         telling = 0;
 }

@@ -157,7 +157,7 @@ class Environment(unittest.TestCase):
     def test_learned_policy_is_read(self) -> None:
         path = fakes.directory() / "learned.policy"
         missing = self.check(HAKMEM_POLICY=str(path))
-        self.assertIn(f"{path}: no such file, and nothing learns", texts(missing, Level.WARNING))
+        self.assertIn(f"{path}: no such file, or an empty one, and nothing learns", texts(missing, Level.WARNING))
         for how in ({"HAKMEM_MODE": "learning"}, {"HAKMEM_LEARN": "on:bigcache"}):
             self.assertEqual(texts(self.check(HAKMEM_POLICY=str(path), **how), Level.WARNING), "")
         path.write_text("hakmem-policy 1\n")

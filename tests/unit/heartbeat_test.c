@@ -186,6 +186,19 @@ static void old_memory_goes_back(void)
     CHECK(stats.dirty_bytes == 0);
 }
 
+/* However much longer free pages are kept. */
+static void blocks_go_in_their_own_time(void)
+{
+    struct heap *heap = heap_own();
+    policy.purge_ms = 60000;
+    fake_clock_set(100000);
+    heartbeat(heap);
+    hak_free(hak_malloc(8 << 20));
+    fake_clock_set(100000 + policy.bigcache_ms[0] + 300);
+    heartbeat(heap);
+    CHECK(bigcache_bytes() == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +211,7 @@ int main(void)
         UNIT_TEST(idle_magazines_are_emptied),
         UNIT_TEST(beats_audit),
         UNIT_TEST(old_memory_goes_back),
+        UNIT_TEST(blocks_go_in_their_own_time),
     };
     return cmocka_run_group_tests_name("heartbeat", tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 #include "learn/prices.h"
 #include "learn/signals.h"
 #include "span/span.h"
+#include "worker.h"
 
 enum { BLOCKS = 100, BLOCK = 1 << 20, PAGE = 4096, BEAT = 32 << 20, BEAT_MS = 5, ROUNDS_MOST = 400 };
 
@@ -144,6 +145,33 @@ static void memory_costs_by_time(void)
     CHECK(epoch_held(&epoch, COST_KEPT) == 8 << 20);
 }
 
+static void fill_magazines(void *heap)
+{
+    static void *some[2000];
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        some[i] = hak_malloc(3000);
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        hak_free(some[i]);
+    signals_beat(&signals, *(struct heap **)heap = heap_own(), now_ms += 1);
+}
+
+static void ended_threads_cache_nothing(void)
+{
+    struct worker worker;
+    struct heap *of_worker;
+    struct heap *heap = heap_own();
+    fake_clock_set(now_ms);
+    begin_to_look(heap);
+    uint64_t alone = signals.cached;
+    worker_start(&worker);
+    worker_run(&worker, fill_magazines, &of_worker);
+    signals_begin(&signals, false, now_ms);
+    CHECK(signals.cached == alone + of_worker->capacity_bytes && of_worker->capacity_bytes > 0);
+    worker_stop(&worker);
+    signals_begin(&signals, false, now_ms);
+    CHECK(signals.cached == alone);
+}
+
 /* What was done under another policy stays out. */
 static void an_epoch_of_another_policy_begins_anew(void)
 {
@@ -224,6 +252,19 @@ static void another_mode_begins_anew(void)
     CHECK(summary_now().runs == 0);
 }
 
+/* As an epoch's end does while another thread switches the mode. */
+static void what_came_late_is_undone(void)
+{
+    start(LEARN_ON);
+    (void)play_until(3);
+    CHECK(hak_mode_set("fast") == 0);
+    policy.heartbeat_bytes = BEAT;
+    policy.learn = LEARN_ON;
+    knob_set(KNOB_PURGE_MS, 0, 77);
+    play_round();
+    CHECK(knob_get(KNOB_PURGE_MS, 0) != 77);
+}
+
 /* With what is known, and whatever of a trial was in force. */
 static void a_forked_child_begins_anew(void)
 {
@@ -289,12 +330,14 @@ int main(void)
         UNIT_TEST(counts_what_is_asked_for),
         UNIT_TEST(counts_refills_by_class),
         UNIT_TEST(memory_costs_by_time),
+        UNIT_TEST(ended_threads_cache_nothing),
         UNIT_TEST(an_epoch_of_another_policy_begins_anew),
         UNIT_TEST(a_change_in_the_middle_is_seen),
         UNIT_TEST(learns_to_keep_more),
         UNIT_TEST(observing_sets_nothing),
         UNIT_TEST(off_is_off),
         UNIT_TEST(another_mode_begins_anew),
+        UNIT_TEST(what_came_late_is_undone),
         UNIT_TEST(a_forked_child_begins_anew),
         UNIT_TEST(a_childs_time_is_its_own),
         UNIT_TEST(several_threads_beat),

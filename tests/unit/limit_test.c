@@ -10,6 +10,7 @@
 #include "larges.h"
 #include "span/limit.h"
 #include "span/span.h"
+#include "worker.h"
 
 /* Grains that count. */
 static size_t held_grains(void)
@@ -170,6 +171,33 @@ static void moved_pages_count_once(void)
     large_give(in_its_way);
 }
 
+static void take_one_mib(void *taken)
+{
+    bool zero;
+    *(bool *)taken = large_alloc(1 * MIB, 1, &zero) != NULL;
+}
+
+/* What a move needs for a moment nobody else gets. */
+static void only_the_mover_has_credit(void)
+{
+    struct worker worker;
+    bool taken = true;
+    large_init();
+    char *block = large_take(8 * MIB);
+    worker_start(&worker);
+    limit_set(SIZE_MAX, limit_held());
+    limit_begin_move(8 * MIB);
+    worker_run(&worker, take_one_mib, &taken);
+    CHECK(!taken);
+    take_one_mib(&taken);
+    CHECK(taken);
+    limit_end_move();
+    take_one_mib(&taken);
+    CHECK(!taken);
+    large_give(block);
+    worker_stop(&worker);
+}
+
 static void refused_moves_are_not_counted(void)
 {
     large_init();
@@ -203,6 +231,7 @@ int main(void)
         UNIT_TEST(refused_runs_leave_the_range_alone),
         UNIT_TEST(short_of),
         UNIT_TEST(moved_pages_count_once),
+        UNIT_TEST(only_the_mover_has_credit),
         UNIT_TEST(refused_moves_are_not_counted),
     };
     return cmocka_run_group_tests_name("limit", tests, NULL, NULL);

@@ -75,8 +75,7 @@ static bool improve(const struct phase *phase, struct arm *best, enum knob knob,
         struct arm next = *best;
         for (int steps = 0; steps < 24; steps++) {
             uint64_t value = arm_value(&next, knob, index);
-            if (!arm_set(&next, knob, index, evolution_step(knob, value, up != 0)))
-                break;
+            arm_set(&next, knob, index, evolution_step(knob, value, up != 0));
             if (program_cost(phase, &next) < program_cost(phase, best) * 0.9999) {
                 *best = next;
                 improved = true;

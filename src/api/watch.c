@@ -35,8 +35,7 @@ static uint32_t report_is_wanted; /* by a signal: the statistics, and the profil
 
 static void write_wanted(void)
 {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in ask_for_report */
-    if (exchange_acquire(&report_is_wanted, 0u) == 0)
+    if (__atomic_exchange_n(&report_is_wanted, 0u, __ATOMIC_SEQ_CST) == 0)
         return;
     (void)write_report();
     (void)profile_dump_asked();
@@ -72,7 +71,7 @@ static int serve(uint32_t request, uint64_t argument, const char *path)
 static void serve_words(struct control_words *words)
 {
     char path[CONTROL_PATH_MOST];
-    uint32_t request = exchange_acquire(&words->request, (uint32_t)REQUEST_NONE);
+    uint32_t request = __atomic_exchange_n(&words->request, (uint32_t)REQUEST_NONE, __ATOMIC_SEQ_CST); /* see ask_for_report */
     if (request == REQUEST_NONE)
         return;
     uint64_t argument = load_relaxed(&words->argument);
@@ -88,7 +87,7 @@ static void serve_asked(void)
     uint32_t elsewhere = REQUEST_ELSEWHERE;
     struct control_words *page = live_words();
     if (!__atomic_compare_exchange_n(&hak_control.words.request, &elsewhere, (uint32_t)REQUEST_NONE, false,
-                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+                                     __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         serve_words(&hak_control.words);
     else if (page != NULL)
         serve_words(page);
@@ -99,8 +98,8 @@ static void serve_asked(void)
 static void ask_elsewhere(void)
 {
     uint32_t nothing = REQUEST_NONE;
-    (void)__atomic_compare_exchange_n(&hak_control.words.request, &nothing, (uint32_t)REQUEST_ELSEWHERE, false, __ATOMIC_RELAXED,
-                                      __ATOMIC_RELAXED);
+    (void)__atomic_compare_exchange_n(&hak_control.words.request, &nothing, (uint32_t)REQUEST_ELSEWHERE, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST);
 }
 
 /* Who may not read the process's memory asks on the page. The heartbeat is inside the door: it only passes that on. */
@@ -132,12 +131,12 @@ void watch_beat(void)
         look_at_page();
 }
 
-/* The next thread at the door writes it: a handler may have interrupted anything. */
+/* The next thread at the door writes it: a handler may have interrupted anything. All accesses to the two words are sequentially
+ * consistent: if there is a request already, who takes it looks at the other word after that. */
 static void ask_for_report(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)info, (void)context;
-    store_relaxed(&report_is_wanted, 1u);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* who has taken what a tool asked for looks at this word afterwards */
+    (void)__atomic_exchange_n(&report_is_wanted, 1u, __ATOMIC_SEQ_CST);
     ask_elsewhere();
 }
 

@@ -54,13 +54,14 @@ static void write_head(const char *kind, const void *address, const char *how, c
 
 static _Noreturn void end(void)
 {
-    crash_is_reported();
+    crash_end_report();
     abort();
 }
 
 _Noreturn void checked_report(const char *kind, uintptr_t address, const char *how, const struct checked *block)
 {
     struct os_frame here = os_frame_here();
+    crash_begin_report();
     write_head(kind, (void *)address, how, &here);
     write_block(address, block);
     end();
@@ -68,6 +69,7 @@ _Noreturn void checked_report(const char *kind, uintptr_t address, const char *h
 
 _Noreturn void checked_report_at_exit(const char *kind, uintptr_t address, const struct checked *block)
 {
+    crash_begin_report();
     write_head(kind, (void *)address, "found at the end of the program", NULL);
     write_block(address, block);
     end();
@@ -91,6 +93,7 @@ _Noreturn void checked_report_stranger(const char *fault, const void *p)
     fmt_print(kind, sizeof kind, "%s", fault);
     for (char *space; (space = strchr(kind, ' ')) != NULL;)
         *space = '-';
+    crash_begin_report();
     write_head(kind, p, "free or realloc", &here);
     nearest_describe((uintptr_t)p, where, sizeof where);
     note("%p is %s", p, where);
@@ -132,6 +135,7 @@ _Noreturn void checked_report_size(const struct checked *block, size_t size)
 {
     struct os_frame here = os_frame_here();
     uintptr_t start = (uintptr_t)checked_start(block);
+    crash_begin_report();
     note("==%d==ERROR: hakmem: new-delete-type-mismatch on address %p (thread %d): %zu bytes were allocated, %zu are freed",
          (int)getpid(), (void *)start, os_thread_id(), block->size, size);
     stack_write_from(&here);

@@ -46,16 +46,17 @@ static bool begin(void)
     return __atomic_compare_exchange_n(&reporting, &nobody, os_thread_id(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-void crash_wait_while(const uint32_t *word, uint32_t value)
+void crash_wait_while(uint32_t *word, uint32_t value, uint32_t after)
 {
     for (int waits = 0; waits < WAITS_MOST && load_relaxed(word) == value; waits++)
         os_sleep(WAIT_MS);
+    (void)__atomic_compare_exchange_n(word, &value, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static void wait_for_report(void)
 {
     if (load_relaxed(&reporting) != os_thread_id()) /* else it crashed while it reported */
-        crash_wait_while(&reported, 0);
+        crash_wait_while(&reported, 0, 1);
 }
 
 static void write_heap(void)
@@ -117,10 +118,15 @@ static void handle(int number, siginfo_t *info, void *context)
     os_hand_on(number, info, context, &before[which]);
 }
 
-void crash_is_reported(void)
+void crash_begin_report(void)
 {
     if (!begin())
         wait_for_report();
+}
+
+void crash_end_report(void)
+{
+    store_relaxed(&reported, 1u);
 }
 
 /* After the line of a fatal error of our own; abort follows. */

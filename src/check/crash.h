@@ -11,10 +11,12 @@
  * the place of ours; those from before are called after it. */
 void crash_start(void);
 
-/* Waits while another thread writes its report, as *word says: the process must not end meanwhile. Not for ever. */
-void crash_wait_while(const uint32_t *word, uint32_t value);
+/* Waits while another thread writes its report, as *word says by `value`: the process must not end meanwhile. Not for ever, and
+ * once: then the word says `after`. */
+void crash_wait_while(uint32_t *word, uint32_t value, uint32_t after);
 
-/* The calling thread has written a report of its own, and ends the process. */
-void crash_is_reported(void);
+/* The calling thread writes a report of its own between the two, and then ends the process. If another is at it just now, it waits. */
+void crash_begin_report(void);
+void crash_end_report(void);
 
 #endif

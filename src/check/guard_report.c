@@ -51,8 +51,9 @@ static void write_report(const char *kind, const char *access, uintptr_t address
 _Noreturn void guard_report_pointer(enum guard_fault fault, uintptr_t address, struct guard_place place)
 {
     struct os_frame here = os_frame_here();
+    crash_begin_report();
     write_report(fault_kinds[fault], "free or realloc", address, place.slot, &here);
-    crash_is_reported();
+    crash_end_report();
     abort();
 }
 
@@ -76,7 +77,7 @@ static void report(int number, siginfo_t *info, void *context)
         write_report(kind_of(address, place), place_access(context), address, place.slot, &frame);
         store_relaxed(&report_state, (uint32_t)REPORT_WRITTEN);
     } else {
-        crash_wait_while(&report_state, REPORT_BEGUN);
+        crash_wait_while(&report_state, REPORT_BEGUN, REPORT_WRITTEN);
     }
     errno = saved;
 }

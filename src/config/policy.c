@@ -58,6 +58,7 @@ static const struct {
 
 struct policy policy = {BALANCED, COMMON};
 uint32_t policy_mode = MODE_BALANCED;
+uint32_t policy_switches;
 
 /* MODES: there is none. */
 static uint32_t mode_named(const char *name)
@@ -106,6 +107,7 @@ bool policy_switch_mode(const char *name)
     if (wanted == MODES)
         return false;
     __atomic_store_n(&policy_mode, wanted, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_add(&policy_switches, 1u, __ATOMIC_RELEASE);
     policy_restore();
     return true;
 }

@@ -120,6 +120,7 @@ bool policy_set_learn(const char *value);
 
 /* The mode in force, the values that it says, and its name. */
 extern HIDDEN uint32_t policy_mode; /* enum mode */
+extern HIDDEN uint32_t policy_switches; /* how often one was set, the same again too */
 const struct policy *policy_of_mode(void);
 const char *policy_mode_name(void);
 

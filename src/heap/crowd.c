@@ -15,7 +15,8 @@ enum { THREADS_LEAST = 16 };
 /* So many threads of each processor have the whole. */
 enum { OF_PROCESSOR = 4 };
 
-static uint32_t asked;
+/* Asked for the first time, and again when they have doubled: threads may bind themselves to other processors when they begin. */
+static size_t next_threads = THREADS_LEAST;
 size_t crowd_processors;
 
 size_t crowd_part(size_t bytes, size_t least)
@@ -29,9 +30,11 @@ size_t crowd_part(size_t bytes, size_t least)
 
 void crowd_consider(void)
 {
-    if (LIKELY(load_relaxed(&asked) != 0) || life_count() < THREADS_LEAST || load_relaxed(&limit_bytes) < HELD_LEAST)
+    size_t next = load_relaxed(&next_threads);
+    size_t threads = life_count();
+    if (LIKELY(threads < next) || load_relaxed(&limit_bytes) < HELD_LEAST)
         return;
-    if (exchange_acquire(&asked, 1u) == 0) {
+    if (__atomic_compare_exchange_n(&next_threads, &next, 2 * threads, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         size_t processors = os_processors();
         store_relaxed(&crowd_processors, processors);
         span_spread(processors);

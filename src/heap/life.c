@@ -201,10 +201,9 @@ static struct slab *part_of_idle(const struct list *list, unsigned class)
     return NULL;
 }
 
-bool life_adopt(struct heap *heap, unsigned class)
+bool life_adopt(struct heap *heap, unsigned class, bool waits)
 {
-    /* Threads that grow at once do not queue for it: each makes a slab of its own. */
-    if (load_relaxed(&idle_count) == 0 || lock_is_taken(&life_lock))
+    if (load_relaxed(&idle_count) == 0 || (!waits && lock_is_taken(&life_lock)))
         return false;
     lock_take(&life_lock);
     struct slab *slab = part_of_idle(&clean, class);

@@ -35,8 +35,9 @@ void life_idle_locked(struct heap *heap);
  * holds the heap, or is its owner inside the door. */
 void life_empty(struct heap *heap);
 
-/* Takes one slab of this class with room from an idle heap, if there is one; it becomes `heap`'s. */
-bool life_adopt(struct heap *heap, unsigned class);
+/* Takes one slab of this class with room from an idle heap, if there is one; it becomes `heap`'s. Unless the caller waits, another
+ * thread that has the life lock just now is a reason to find none: threads that grow at once do not queue for it. */
+bool life_adopt(struct heap *heap, unsigned class, bool waits);
 
 /* Empties one idle heap that needs it, if there is one. life_clean_all: all of them. */
 void life_clean_one(void);

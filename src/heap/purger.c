@@ -27,7 +27,7 @@ enum { MANY_HEAPS = 64 };
 
 enum { REFUSED_MS = 100, LARGE_LOOK_MS = 1000 };
 
-static uint64_t refused_ms; /* when the purger was refused, the last time; 0: since it ran it was not */
+static uint64_t refused_ms; /* when the purger did not start, the last time; 0: since it ran it was not */
 
 /* What waited for its time when the purger last ended, and was not given back: like a heap's left_free no reason to start again. */
 static size_t left_waiting;
@@ -103,9 +103,10 @@ static bool is_vain(const struct purger_look *look)
 /* Large blocks are kept for a time of their own, which may be shorter. */
 static void sleep_for(uint64_t ms)
 {
-    for (; ms > LARGE_LOOK_MS && bigcache_bytes() > 0; ms -= LARGE_LOOK_MS) {
+    for (; ms > LARGE_LOOK_MS; ms -= LARGE_LOOK_MS) {
         os_sleep(LARGE_LOOK_MS);
-        large_evict_old(clock_now_ms());
+        if (bigcache_bytes() > 0)
+            large_evict_old(clock_now_ms());
     }
     os_sleep((uint32_t)ms);
 }

@@ -109,22 +109,25 @@ static void release(struct heap *heap, struct slab *slab)
     classes_uncount_slab(heap, class);
 }
 
-/* A slab with room to become the current one; the stages of a refill. */
+static struct slab *adopt(struct heap *heap, unsigned class, bool waits)
+{
+    return life_adopt(heap, class, waits) ? fullest(&heap->shelf[class]) : NULL;
+}
+
+/* A slab with room to become the current one; the stages of a refill. An idle heap's is waited for where none can be made. */
 static struct slab *find_room(struct heap *heap, unsigned class, bool may_make)
 {
-    enum heap_count served = COUNT_BY_PARTIAL;
     struct slab *slab = fullest(&heap->shelf[class]);
-    if (slab == NULL && life_adopt(heap, class)) {
-        slab = fullest(&heap->shelf[class]);
-        served = COUNT_BY_ADOPTED;
+    if (slab != NULL) {
+        tally(heap, COUNT_BY_PARTIAL);
+    } else if ((slab = adopt(heap, class, !may_make)) != NULL) {
+        tally(heap, COUNT_BY_ADOPTED);
+    } else if (may_make && (slab = make(heap, class)) != NULL) {
+        tally(heap, COUNT_BY_NEW);
+    } else if (may_make) {
+        slab = adopt(heap, class, true);
+        tally(heap, slab != NULL ? COUNT_BY_ADOPTED : COUNT_NOT_SERVED);
     }
-    if (slab == NULL) {
-        if (!may_make)
-            return NULL;
-        slab = make(heap, class);
-        served = slab != NULL ? COUNT_BY_NEW : COUNT_NOT_SERVED;
-    }
-    tally(heap, served);
     return slab;
 }
 

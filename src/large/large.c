@@ -342,15 +342,34 @@ static void set_bytes(struct large *block, size_t size)
     count_live(0, block->bytes - before);
 }
 
+/* For the pages of a run of `old_bytes`. */
+static char *take_longer(size_t units, size_t old_bytes)
+{
+    bool zero;
+    bool borrowed = limit_borrow(old_bytes);
+    char *to = take_span(units, 1, &zero);
+    if (borrowed)
+        limit_repay();
+    return to;
+}
+
+static bool move_pages(const struct large *block, char *to, size_t units)
+{
+    size_t old_bytes = block->units << UNIT_SHIFT;
+    limit_begin_move(old_bytes);
+    bool moved = os_move(block->base, old_bytes, to, units << UNIT_SHIFT);
+    limit_end_move(old_bytes);
+    return moved;
+}
+
 static bool move(struct large *block, size_t units)
 {
     size_t old_bytes = block->units << UNIT_SHIFT;
-    bool zero;
-    char *to = take_span(units, 1, &zero);
+    char *to = take_longer(units, old_bytes);
     if (to == NULL)
         return false;
     mark(to);
-    if (!os_move(block->base, old_bytes, to, units << UNIT_SHIFT)) {
+    if (!move_pages(block, to, units)) {
         return_refused(to, units);
         return false;
     }
@@ -374,10 +393,7 @@ static bool try_move(struct large *block, size_t units)
     size_t old_bytes = block->units << UNIT_SHIFT;
     if (old_bytes < MOVE_LEAST || load_relaxed(&moved_blocks) >= MOVED_MOST || !os_can_move(block->base, old_bytes))
         return false;
-    limit_begin_move(old_bytes);
-    bool moved = move(block, units);
-    limit_end_move();
-    return moved;
+    return move(block, units);
 }
 
 /* A moved block is one mapping; units beyond its end are of another, which mremap would refuse later. */

@@ -29,7 +29,8 @@ static struct {
     bool runs;
     enum learn learn;            /* what it was begun with: if the policy says another thing, it begins anew */
     unsigned parts;
-    const struct policy *mode;
+    bool has_begun;              /* since the process began */
+    uint32_t switches;           /* policy_switches */
     bool settles;                /* the epoch has not begun */
     uint64_t settled_ms;
     uint64_t delay_ms;           /* learner_delay_ms */
@@ -131,10 +132,15 @@ static void put_in_force(const struct arm *arm, uint64_t now_ms)
 static bool is_as_begun(void)
 {
     return self.runs && self.learn == load_relaxed(&policy.learn) && self.parts == load_relaxed(&policy.learn_parts)
-           && self.mode == policy_of_mode();
+           && self.switches == load_acquire(&policy_switches);
 }
 
-/* Of the mode before: an epoch's end may have put it in force while another thread switched the mode. */
+static bool is_other_mode(void)
+{
+    return self.has_begun && self.switches != load_acquire(&policy_switches);
+}
+
+/* What was learned before the mode was switched: an epoch's end may have put it in force meanwhile. */
 static void undo_what_came_late(void)
 {
     policy_restore();
@@ -144,11 +150,13 @@ static void undo_what_came_late(void)
 /* With what is in force: it may have been loaded, or learned by the process that has forked this one. */
 static void begin(uint64_t now_ms)
 {
-    if (self.mode != NULL && self.mode != policy_of_mode())
+    uint32_t switches = load_acquire(&policy_switches);
+    if (is_other_mode())
         undo_what_came_late();
+    self.has_begun = true;
+    self.switches = switches;
     self.learn = load_relaxed(&policy.learn);
     self.parts = load_relaxed(&policy.learn_parts);
-    self.mode = policy_of_mode();
     store_relaxed(&self.runs, self.learn != LEARN_OFF);
     learner_begin(&self.learner, self.learn == LEARN_OBSERVE, self.parts, os_random());
     self.in_force = *learner_arm(&self.learner);
@@ -228,7 +236,9 @@ static void stop_trial(void)
 void learn_forked(void)
 {
     fit_forked();
-    if (load_relaxed(&busy) == 0 && self.runs)
+    if (is_other_mode())
+        undo_what_came_late();
+    else if (load_relaxed(&busy) == 0 && self.runs)
         stop_trial();
     store_relaxed(&self.runs, false);
     forked_ms = clock_now_ms() - start_ms;

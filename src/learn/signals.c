@@ -130,7 +130,7 @@ static struct signals_shared read_shared(void)
     return shared;
 }
 
-/* The magazines of a heap whose thread has ended hold nothing, and there is no heartbeat to say so. */
+/* The magazines of a heap whose thread has ended hold nothing, or will when it is cleaned, and there is no heartbeat to say so. */
 static void leave_out_ended(struct signals *signals)
 {
     for (unsigned i = 0; i < HEAPS_SEEN; i++) {

@@ -29,16 +29,16 @@ enum { NOTICE_MS = 100 }; /* between two calls of the listener */
 
 bool limit_pressed;
 
-size_t limit_bytes;       /* of units */
+size_t limit_bytes;       /* of units, but for `moving` */
+static size_t moving;     /* in runs whose pages are on their way to another */
 static size_t relief_due; /* when so many were charged, in sum since the start, the soft limit is looked at again */
 static size_t fill_due;   /* so is it when this many bytes of pages got memory; 0: they are not counted */
 static size_t filled;     /* that did since the last look, if they are counted */
 static bool learning;     /* a thread is reading the control group's limit */
 
-/* A thread moves the pages of a run of `credit` bytes to another: until the run has gone both are charged, but there is memory for
- * one. */
-static uintptr_t mover; /* its pthread_self(); 0: none */
-static size_t credit;   /* written by the mover alone */
+/* A thread that charges a run to which it will move the pages of another: there is memory for one of them. */
+static uintptr_t borrower; /* its pthread_self(); 0: none */
+static size_t loan;        /* bytes of the other run; 0 if there is no borrower, who alone writes it */
 
 static struct limit_listener listener;
 static bool told;          /* of this crossing */
@@ -63,15 +63,15 @@ static size_t held(void)
     return load_relaxed(&limit_bytes) + meta_committed();
 }
 
-static size_t own_credit(void)
+static size_t own_loan(void)
 {
-    return load_relaxed(&mover) == (uintptr_t)pthread_self() ? credit : 0;
+    return load_relaxed(&borrower) == (uintptr_t)pthread_self() ? loan : 0;
 }
 
 bool limit_allows(size_t bytes)
 {
     size_t hard = hard_limit();
-    return hard == SIZE_MAX || held() + bytes - own_credit() <= hard;
+    return hard == SIZE_MAX || held() + bytes - own_loan() <= hard;
 }
 
 /* Charged in sum since the start. */
@@ -100,7 +100,8 @@ static size_t add(size_t bytes)
     if (LIKELY(hard == SIZE_MAX))
         return bytes == 0 ? load_relaxed(&limit_bytes) : add_relaxed(&limit_bytes, bytes);
     size_t meta = meta_committed();
-    return add_below(bytes, (hard > meta ? hard - meta : 0) + own_credit());
+    size_t most = hard > meta ? hard - meta : 0;
+    return add_below(bytes, most + min_size(own_loan(), SIZE_MAX - most));
 }
 
 bool limit_charge(struct span_shard *shard, size_t bytes)
@@ -113,7 +114,7 @@ bool limit_charge(struct span_shard *shard, size_t bytes)
     owner_add(&shard->charged_bytes, bytes);
     if (UNLIKELY(load_relaxed(&told)) && before + meta <= soft)
         store_relaxed(&told, false);
-    if (UNLIKELY(before + bytes + meta > soft) && before + bytes + meta - own_credit() > soft && ever() >= load_relaxed(&relief_due))
+    if (UNLIKELY(before + bytes + meta > soft) && before + bytes + meta - own_loan() > soft && ever() >= load_relaxed(&relief_due))
         store_relaxed(&limit_pressed, true);
     return true;
 }
@@ -175,17 +176,35 @@ bool limit_is_short_of(size_t bytes)
     return hard != SIZE_MAX && bytes <= hard && limit_held() > hard - bytes;
 }
 
-void limit_begin_move(size_t bytes)
+bool limit_borrow(size_t bytes)
 {
     uintptr_t nobody = 0;
-    if (__atomic_compare_exchange_n(&mover, &nobody, (uintptr_t)pthread_self(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        credit = bytes;
+    if (!__atomic_compare_exchange_n(&borrower, &nobody, (uintptr_t)pthread_self(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    store_relaxed(&loan, bytes);
+    return true;
 }
 
-void limit_end_move(void)
+void limit_repay(void)
 {
-    if (load_relaxed(&mover) == (uintptr_t)pthread_self())
-        store_release(&mover, (uintptr_t)0);
+    store_relaxed(&loan, (size_t)0);
+    store_release(&borrower, (uintptr_t)0);
+}
+
+void limit_begin_move(size_t bytes)
+{
+    lock_take(&shards_pool()->lock);
+    moving += bytes;
+    sub_relaxed(&limit_bytes, bytes);
+    lock_drop(&shards_pool()->lock);
+}
+
+void limit_end_move(size_t bytes)
+{
+    lock_take(&shards_pool()->lock);
+    moving -= bytes;
+    add_relaxed(&limit_bytes, bytes);
+    lock_drop(&shards_pool()->lock);
 }
 
 bool limit_begin_learning(void)
@@ -273,11 +292,15 @@ void limit_end_notice(void)
     store_release(&telling, (uintptr_t)0);
 }
 
-void limit_after_fork(void)
+void limit_after_fork(bool interrupted)
 {
+    if (!interrupted) {
+        limit_bytes += moving;
+        moving = 0;
+    }
     learning = false;
-    if (mover != (uintptr_t)pthread_self())
-        mover = 0;
+    if (borrower != (uintptr_t)pthread_self())
+        borrower = loan = 0;
     if (telling != (uintptr_t)pthread_self())
         telling = 0;
 }

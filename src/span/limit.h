@@ -31,7 +31,7 @@ void limit_discharge(size_t bytes);
 extern HIDDEN size_t limit_bytes;
 
 /* In the child of a fork: what other threads were about is over. */
-void limit_after_fork(void);
+void limit_after_fork(bool interrupted);
 
 /* The functions below take the lock. Their callers are inside the door, where a signal handler that allocates knows that
  * it may have interrupted the holder of a lock; limit_end_notice, which takes none, is called outside. */
@@ -48,11 +48,14 @@ void limit_note_filled(size_t bytes);
 /* Would so many bytes more pass the hard limit, but not on their own? Then giving back helps. */
 bool limit_is_short_of(size_t bytes);
 
-/* The caller moves the pages of a run of so many bytes to another: between the two its own charges may pass the limits by them, since
- * there is memory for one. What others charge meanwhile may not; nor may those of a second thread that moves something at the same
- * time, which needs room for both runs. */
+/* The pages of a run move to another: between the two, its bytes do not count. */
 void limit_begin_move(size_t bytes);
-void limit_end_move(void);
+void limit_end_move(size_t bytes);
+
+/* Before that the caller charges the other run: until limit_repay its own charges may pass the limits by so many bytes. They take no
+ * lock. False: another thread has borrowed; then there must be room for both runs for a moment. */
+bool limit_borrow(size_t bytes);
+void limit_repay(void);
 
 /* Has the soft limit been passed, since it was last looked at, by enough to look again? */
 extern HIDDEN bool limit_pressed;

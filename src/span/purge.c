@@ -70,7 +70,7 @@ static void end_purge(struct superslab *s)
 
 void span_after_fork(bool interrupted)
 {
-    limit_after_fork();
+    limit_after_fork(interrupted);
     huge_after_fork();
     if (interrupted)
         return;

@@ -52,6 +52,23 @@ static void many_threads_share(void)
     CHECK(crowd_share(KIB, MIB) == KIB);
 }
 
+/* Those of threads that have bound themselves since. */
+static void twice_as_many_threads_ask_again(void)
+{
+    fake_os_set_processors(1);
+    make_threads(THREADS / 2);
+    CHECK(hak_malloc(64 * MIB) != NULL);
+    crowd_consider();
+    CHECK(crowd_processors == 1);
+    fake_os_set_processors(PROCESSORS);
+    make_threads(THREADS - 1);
+    crowd_consider();
+    CHECK(crowd_processors == 1);
+    make_threads(THREADS);
+    crowd_consider();
+    CHECK(crowd_processors == PROCESSORS);
+}
+
 static void enough_processors_share_nothing(void)
 {
     fake_os_set_processors(SIZE_MAX);
@@ -108,7 +125,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(few_threads_ask_nothing),    UNIT_TEST(small_programs_ask_nothing),
-        UNIT_TEST(many_threads_share),         UNIT_TEST(enough_processors_share_nothing),
+        UNIT_TEST(many_threads_share),         UNIT_TEST(twice_as_many_threads_ask_again),
+        UNIT_TEST(enough_processors_share_nothing),
         UNIT_TEST(many_processors_spread_them), UNIT_TEST(caches_grow_to_their_share),
         UNIT_TEST(caches_of_few_grow_further),
     };

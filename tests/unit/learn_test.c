@@ -252,6 +252,33 @@ static void another_mode_begins_anew(void)
     CHECK(summary_now().runs == 0);
 }
 
+/* The learner then stops in the child too; what it had learned is not in force. */
+static void a_fork_after_a_switch_keeps_the_mode(void)
+{
+    start(LEARN_ON);
+    (void)play_until(20);
+    CHECK(hak_mode_set("minimal") == 0);
+    knob_set(KNOB_PURGE_MS, 0, 77);
+    pid_t child = fork();
+    if (child == 0) {
+        play_round();
+        _exit(is_as_the_mode_says() && knob_get(KNOB_PURGE_MS, 0) != 77 ? 0 : 1);
+    }
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void the_same_mode_begins_anew_too(void)
+{
+    start(LEARN_ON);
+    uint64_t before = play_until(10).epochs;
+    CHECK(hak_mode_set(policy_mode_name()) == 0);
+    policy.heartbeat_bytes = BEAT;
+    policy.learn = LEARN_ON;
+    play_round();
+    CHECK(summary_now().epochs < before);
+}
+
 /* As an epoch's end does while another thread switches the mode. */
 static void what_came_late_is_undone(void)
 {
@@ -337,6 +364,8 @@ int main(void)
         UNIT_TEST(observing_sets_nothing),
         UNIT_TEST(off_is_off),
         UNIT_TEST(another_mode_begins_anew),
+        UNIT_TEST(a_fork_after_a_switch_keeps_the_mode),
+        UNIT_TEST(the_same_mode_begins_anew_too),
         UNIT_TEST(what_came_late_is_undone),
         UNIT_TEST(a_forked_child_begins_anew),
         UNIT_TEST(a_childs_time_is_its_own),

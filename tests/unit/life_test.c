@@ -88,7 +88,7 @@ static void slabs_of_the_dead_are_adopted(void)
     worker_run(&worker, alloc_all, NULL);
     worker_run(&worker, free_most, NULL);
     worker_stop(&worker);
-    CHECK(life_adopt(own, CLASS));
+    CHECK(life_adopt(own, CLASS, false));
     int adopted = 0;
     for (int i = 0; i < BLOCKS; i += 10) {
         struct heap *heap = heap_of(blocks[i]);
@@ -102,9 +102,9 @@ static void slabs_of_the_dead_are_adopted(void)
             CHECK(blocks[i][j] == i % 100);
         hak_free(blocks[i]);
     }
-    while (life_adopt(own, CLASS))
+    while (life_adopt(own, CLASS, false))
         ;
-    CHECK(!life_adopt(own, CLASS + 1));
+    CHECK(!life_adopt(own, CLASS + 1, false));
 }
 
 /* Adopted slabs whose other blocks sit in the dead heap's magazines, or are on their way to it. */

@@ -178,7 +178,7 @@ static void take_one_mib(void *taken)
 }
 
 /* What a move needs for a moment nobody else gets. */
-static void only_the_mover_has_credit(void)
+static void nobody_else_gets_what_is_borrowed(void)
 {
     struct worker worker;
     bool taken = true;
@@ -186,12 +186,12 @@ static void only_the_mover_has_credit(void)
     char *block = large_take(8 * MIB);
     worker_start(&worker);
     limit_set(SIZE_MAX, limit_held());
-    limit_begin_move(8 * MIB);
+    CHECK(limit_borrow(8 * MIB));
     worker_run(&worker, take_one_mib, &taken);
     CHECK(!taken);
     take_one_mib(&taken);
     CHECK(taken);
-    limit_end_move();
+    limit_repay();
     take_one_mib(&taken);
     CHECK(!taken);
     large_give(block);
@@ -231,7 +231,7 @@ int main(void)
         UNIT_TEST(refused_runs_leave_the_range_alone),
         UNIT_TEST(short_of),
         UNIT_TEST(moved_pages_count_once),
-        UNIT_TEST(only_the_mover_has_credit),
+        UNIT_TEST(nobody_else_gets_what_is_borrowed),
         UNIT_TEST(refused_moves_are_not_counted),
     };
     return cmocka_run_group_tests_name("limit", tests, NULL, NULL);

@@ -10,6 +10,14 @@
 #define load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 
+/* A relaxed load that the compiler may make part of the instruction that uses the value; gcc leaves an atomic load one of its own.
+ * Of a word whose value is used once, or that only this thread writes. */
+#if HAK_TSAN
+#define load_in_place(p) load_relaxed(p)
+#else
+#define load_in_place(p) (*(p))
+#endif
+
 /* For a pointer that is followed at once: the processor orders what it loads through it after it. */
 #if HAK_TSAN
 #define load_dependent(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
@@ -41,7 +49,12 @@
 #define store_before_barrier(p, v) store_release(p, v)
 #define load_after_barrier(p) load_acquire(p)
 #else
-#define store_before_barrier(p, v) store_relaxed(p, v)
+#define store_before_barrier(p, v) \
+    do { \
+        compiler_fence(); \
+        *(p) = (v); \
+        compiler_fence(); \
+    } while (0)
 #define load_after_barrier(p) load_relaxed(p)
 #endif
 

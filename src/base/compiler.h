@@ -44,8 +44,8 @@ enum { HARDENED = HAK_HARDENED };
 #define HAK_ASAN 0
 #endif
 
-/* Keeps a value in a register as it is: gcc would compute the offset of a bin anew for the load and for the
- * store, three instructions more in each hot function. */
+/* The compiler may not know that the value is what it was: gcc would compute a sum that two addresses have in common by an
+ * instruction of its own, where both fit an addressing mode. */
 #define PIN(value) __asm__("" : "+r"(value))
 
 /* True in a build whose runtime owns parts of the address space and refuses mappings at chosen places. */

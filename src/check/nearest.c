@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "base/fmt.h"
 #include "heap/heap.h"
+#include "heap/magazine.h"
 #include "large/large.h"
 #include "slab/slab.h"
 
@@ -13,9 +14,8 @@ enum { UNITS_BACK = 1 << 18 };
 
 static bool is_cached(const struct heap *heap, unsigned class, const void *block)
 {
-    void **slots = heap->shelf[class].slots;
-    for (void **top = load_relaxed(&heap->view.bin[class].top); slots != NULL && top > slots; top--)
-        if (load_relaxed(top) == block)
+    for (size_t slot = magazine_count(heap, class); slot > 0; slot--)
+        if (load_relaxed(&heap->shelf[class].slots[slot]) == block)
             return true;
     return false;
 }

@@ -52,7 +52,7 @@ struct control_layout {
     uint32_t twin_budget;
     uint32_t granted;
     uint32_t bins;
-    uint32_t bin_stride;  /* the top is first in a bin */
+    uint32_t bin_stride;  /* a word: the top of its magazine */
     uint32_t shelves;
     uint32_t shelf_stride;
     uint32_t slots;       /* in a shelf */

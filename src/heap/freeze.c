@@ -14,7 +14,7 @@
  * that at the view may both miss it. So often does not happen. */
 enum { LOOKS_MOST = 8 };
 
-/* The twin's budget is 0, so that malloc comes to the door before it looks at a bin. Thief and owner may both be
+/* The twin's budget is 0, so that malloc comes to the door before it looks at a magazine. Thief and owner may both be
  * here at once: they write the same. */
 static FRAGILE void set_up_twin(struct heap *heap)
 {
@@ -92,7 +92,7 @@ static size_t empty_magazine(struct heap *heap, unsigned class)
     if (slots == NULL)
         return 0;
     size_t taken = 0;
-    void **top = load_after_barrier(&heap->view.bin[class].top);
+    void **top = load_after_barrier(&heap->view.top[class]);
     for (void **slot = slots + 1; slot < top; slot++) {
         void *p = load_relaxed(slot);
         if (p == NULL)

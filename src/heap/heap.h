@@ -1,14 +1,14 @@
 /*
  * The per-thread heap.
  *
- * A *view* is what the two hot functions see: a byte budget and a bin per class. The thread's TLS word
- * (view.h) points to the view of its heap or to a closed view, with which every operation comes to the door: its
+ * A *view* is what the two hot functions see: a byte budget and the top of a magazine per class. The thread's TLS
+ * word (view.h) points to the view of its heap or to a closed view, with which every operation comes to the door: its
  * budget is spent, and no tag names it. Closed views are: the heap's own twin, while somebody outside needs this
- * heap or its operations, whose bins are all closed (empty for malloc, full for free); and the static ones, for
+ * heap or its operations, whose magazines are all closed (empty for malloc, full for free); and the static ones, for
  * threads that have no heap yet or no more.
  *
  * Who writes what:
- *   view.budget, bin.top, bin.end    the owner thread only, ever
+ *   view.budget, view.top            the owner thread only, ever
  *   slots of a magazine              the owner; a thief that froze the heap writes NULL into those that no
  *                                    operation in flight can touch (freeze.c)
  *   shelves, slabs, outboxes, stock  the owner inside the door; whoever holds the idle heap; a thief under
@@ -30,31 +30,32 @@
 #include "os/os.h"
 #include "slab/slab.h"
 
-/* A magazine as the hot path sees it. slots[0] is always NULL, so that an empty magazine is seen by the
- * value that malloc loads anyway. */
-struct bin {
-    void **top; /* slot of the block pushed last; slot 0 if the magazine is empty */
-    void **end; /* last usable slot: full when top reaches it */
-};
+/* A magazine as the hot path sees it is one pointer, its *top*: the slot of the block pushed last. slots[0] is always NULL,
+ * so that an empty magazine is seen by the value that malloc loads anyway; the slot behind the last usable one is
+ * SLOT_FULL, so that a full one is seen by the slot that free is about to write. No block has that address. */
+#define SLOT_FULL ((void *)1)
+
+/* The magazine of a class that has none, and of one that is held (magazine.h): empty and full. */
+extern HIDDEN void *closed_magazine[2];
 
 enum view_kind {
-    VIEW_HEAP,    /* a heap's own: bins as they are */
+    VIEW_HEAP,    /* a heap's own: magazines as they are */
     VIEW_TWIN,    /* a heap's closed twin */
     VIEW_UNBORN,  /* the thread has no heap yet */
     VIEW_BIRTH,   /* the thread is getting its heap; a signal handler must not start again */
     VIEW_DEAD,    /* the thread has given its heap back */
 };
 
-/* Tags are view address | class, so views are aligned to more than SIZE_CLASSES. Budget and the bins of
+/* Tags are view address | class, so views are aligned to more than SIZE_CLASSES. Budget and the tops of
  * small classes are neighbours. */
 struct view {
     int64_t budget;      /* bytes until the next heartbeat or sample */
     struct heap *heap;   /* NULL for the static views */
-    struct bin bin[SIZE_CLASSES];
+    void **top[SIZE_CLASSES]; /* of the magazines */
     enum view_kind kind;
 };
 
-/* The cold part of a class's bin. */
+/* What a heap has of a class behind the door. */
 struct shelf {
     void **slots;        /* the magazine's storage; NULL until first use */
     uint32_t capacity;   /* usable slots */

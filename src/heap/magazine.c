@@ -31,31 +31,10 @@ enum { CACHE_SHARE = 6 };
 
 enum shelf_event { EVENT_NONE, EVENT_REFILL, EVENT_FLUSH };
 
-/* Closes the magazine for the hot path and returns its top. The exchange is one instruction, so that a
- * signal handler's pop falls before or after it, and is seen. */
-static void **hold_magazine(struct heap *heap, unsigned class)
-{
-    struct bin *bin = &heap->view.bin[class];
-    void **slots = heap->shelf[class].slots;
-    bin->end = NULL;
-    compiler_fence();
-    void **top = bin->top;
-    while (!owner_compare_exchange(&bin->top, &top, slots)) {}
-    return top;
-}
-
-static void open_magazine(struct heap *heap, unsigned class, void **top)
-{
-    struct bin *bin = &heap->view.bin[class];
-    const struct shelf *shelf = &heap->shelf[class];
-    store_relaxed(&bin->top, top);
-    compiler_fence();
-    bin->end = shelf->slots + shelf->capacity;
-}
-
+/* The first is NULL, the last says that it is full. */
 static size_t slots_bytes(size_t capacity)
 {
-    return (capacity + 1) * sizeof(void *);
+    return (capacity + 2) * sizeof(void *);
 }
 
 static size_t capacity_most(unsigned class)
@@ -105,11 +84,9 @@ static void **resize(struct heap *heap, unsigned class, void **top, size_t capac
     if (slots == NULL)
         return top;
     ASSERT(count <= capacity);
+    slots[capacity + 1] = SLOT_FULL;
     if (shelf->slots != NULL) {
         memcpy(slots + 1, shelf->slots + 1, count * sizeof(void *));
-        /* A signal handler may still look at the slot where the held magazine's bin points. */
-        store_relaxed(&heap->view.bin[class].top, slots);
-        compiler_fence();
         meta_free(shelf->slots, slots_bytes(shelf->capacity));
     }
     heap->capacity_bytes = bytes;
@@ -162,13 +139,13 @@ static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t
 static COLD bool change_size(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
-    void **top = flush_oldest(heap, class, hold_magazine(heap, class), SIZE_MAX);
+    void **top = flush_oldest(heap, class, magazine_hold(heap, class), SIZE_MAX);
     uint32_t size = size_class_bytes(class);
     heap->capacity_bytes += ((size_t)size - shelf->size) * shelf->capacity;
     shelf->size = size;
     if (top == shelf->slots && capacity_first(class) < shelf->capacity)
         top = resize(heap, class, top, capacity_first(class));
-    open_magazine(heap, class, top);
+    magazine_open(heap, class, top);
     return true;
 }
 
@@ -179,11 +156,11 @@ static COLD bool make(struct heap *heap, unsigned class)
     (void)resize(heap, class, NULL, capacity_first(class));
     if (shelf->slots == NULL)
         return false;
-    open_magazine(heap, class, shelf->slots);
+    magazine_open(heap, class, shelf->slots);
     return true;
 }
 
-/* Makes the magazine at the first use of the class by this heap. False: no memory, the bin stays closed; or it
+/* Makes the magazine at the first use of the class by this heap. False: no memory, the magazine stays closed; or it
  * may not be held now. */
 static bool create(struct heap *heap, unsigned class)
 {
@@ -261,7 +238,7 @@ void *magazine_pop(struct heap *heap, unsigned class)
         return block;
     }
     bool mail = mail_waits(heap) && mail_fill(heap, class);
-    void **top = hold_magazine(heap, class);
+    void **top = magazine_hold(heap, class);
     if (top != heap->shelf[class].slots) {
         if (mail) {
             heap->shelf[class].touched = true;
@@ -273,7 +250,7 @@ void *magazine_pop(struct heap *heap, unsigned class)
         top = fill(heap, class, batch_of(heap, class));
     }
     void *block = top > heap->shelf[class].slots ? *top-- : NULL;
-    open_magazine(heap, class, top);
+    magazine_open(heap, class, top);
     return block;
 }
 
@@ -281,10 +258,10 @@ void magazine_flush(struct heap *heap, unsigned class, size_t count)
 {
     if (!is_usable(heap, class))
         return;
-    void **top = flush_oldest(heap, class, hold_magazine(heap, class), count);
+    void **top = flush_oldest(heap, class, magazine_hold(heap, class), count);
     if (top == heap->shelf[class].slots && heap->shelf[class].borrows != 0)
         classes_return(heap, class);
-    open_magazine(heap, class, top);
+    magazine_open(heap, class, top);
 }
 
 void magazine_flush_all(struct heap *heap)
@@ -300,7 +277,7 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
         return;
     }
     struct shelf *shelf = &heap->shelf[class];
-    void **top = hold_magazine(heap, class);
+    void **top = magazine_hold(heap, class);
     if (top == shelf->slots + shelf->capacity) {
         top = adapt(heap, class, top, EVENT_FLUSH);
         if (top == shelf->slots + shelf->capacity) {
@@ -313,12 +290,12 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
     }
     if (top < shelf->slots + shelf->capacity)
         *++top = p;
-    open_magazine(heap, class, top);
+    magazine_open(heap, class, top);
 }
 
 bool magazine_is_top(const struct heap *heap, unsigned class, const void *p)
 {
-    return p != NULL && load_relaxed(heap->view.bin[class].top) == p;
+    return p != NULL && load_relaxed(heap->view.top[class]) == p;
 }
 
 void magazine_widen(struct heap *heap, unsigned class, size_t count)
@@ -326,8 +303,8 @@ void magazine_widen(struct heap *heap, unsigned class, size_t count)
     size_t capacity = min_size(count, capacity_most(class));
     if (!create(heap, class) || capacity <= heap->shelf[class].capacity)
         return;
-    void **top = hold_magazine(heap, class);
-    open_magazine(heap, class, resize(heap, class, top, capacity));
+    void **top = magazine_hold(heap, class);
+    magazine_open(heap, class, resize(heap, class, top, capacity));
 }
 
 void magazine_trim(struct heap *heap, unsigned class)
@@ -335,11 +312,11 @@ void magazine_trim(struct heap *heap, unsigned class)
     struct shelf *shelf = &heap->shelf[class];
     if (!is_usable(heap, class))
         return;
-    void **top = flush_oldest(heap, class, hold_magazine(heap, class), SIZE_MAX);
+    void **top = flush_oldest(heap, class, magazine_hold(heap, class), SIZE_MAX);
     tally(heap, COUNT_TRIMMED);
     if (shelf->capacity > CAPACITY_LEAST && top == shelf->slots)
         top = resize(heap, class, top, shelf->capacity / 2);
-    open_magazine(heap, class, top);
+    magazine_open(heap, class, top);
 }
 
 void magazine_audit(struct heap *heap, unsigned class)
@@ -347,7 +324,7 @@ void magazine_audit(struct heap *heap, unsigned class)
     const struct shelf *shelf = &heap->shelf[class];
     if (!is_usable(heap, class))
         return;
-    void **top = hold_magazine(heap, class);
+    void **top = magazine_hold(heap, class);
     /* Marked free, each block once; what is marked already is there twice, or was free. */
     for (void **slot = shelf->slots + 1; slot <= top; slot++) {
         if (arena_tag(*slot) != ((uintptr_t)heap | class))
@@ -359,14 +336,14 @@ void magazine_audit(struct heap *heap, unsigned class)
     for (void **slot = shelf->slots + 1; slot <= top; slot++)
         if (arena_tag(*slot) == ((uintptr_t)heap | class))
             slab_unput(arena_span(*slot), *slot);
-    open_magazine(heap, class, top);
+    magazine_open(heap, class, top);
 }
 
 size_t magazine_count(const struct heap *heap, unsigned class)
 {
     const struct shelf *shelf = &heap->shelf[class];
     uintptr_t slots = (uintptr_t)load_relaxed(&shelf->slots);
-    size_t count = ((uintptr_t)load_relaxed(&heap->view.bin[class].top) - slots) / sizeof(void *);
+    size_t count = ((uintptr_t)load_relaxed(&heap->view.top[class]) - slots) / sizeof(void *);
     return slots == 0 || count > load_relaxed(&shelf->capacity) ? 0 : count;
 }
 
@@ -376,11 +353,11 @@ void magazine_compact(struct heap *heap)
         void **slots = heap->shelf[class].slots;
         if (slots == NULL)
             continue;
-        void **top = hold_magazine(heap, class);
+        void **top = magazine_hold(heap, class);
         void **to = slots;
         for (void **from = slots + 1; from <= top; from++)
             if (*from != NULL)
                 *++to = *from;
-        open_magazine(heap, class, to);
+        magazine_open(heap, class, to);
     }
 }

@@ -27,25 +27,34 @@ void magazine_push(struct heap *heap, unsigned class, void *p);
 /* Has it no room, or no slots yet? */
 ALWAYS_INLINE bool magazine_is_full(const struct heap *heap, unsigned class)
 {
-    const struct bin *bin = &heap->view.bin[class];
-    return bin->top >= bin->end;
+    return load_relaxed(heap->view.top[class] + 1) == SLOT_FULL;
 }
 
-/* Pushes, only if there is room; not while the magazines are in the hands of an interrupted function (interrupt.h). A signal handler
- * may pop meanwhile; its frees come to the door, which is busy. */
+/* Closes the magazine for the hot path and returns its top. The exchange is one instruction, so that what a signal handler
+ * pops or pushes falls before or after it, and is seen. */
+ALWAYS_INLINE void **magazine_hold(struct heap *heap, unsigned class)
+{
+    void **top = heap->view.top[class];
+    while (!owner_compare_exchange(&heap->view.top[class], &top, closed_magazine)) {}
+    return top;
+}
+
+ALWAYS_INLINE void magazine_open(struct heap *heap, unsigned class, void **top)
+{
+    compiler_fence();
+    store_relaxed(&heap->view.top[class], top);
+}
+
+/* Pushes, only if there is room; not while the magazines are in the hands of an interrupted function (interrupt.h). */
 ALWAYS_INLINE bool magazine_keep(struct heap *heap, unsigned class, void *p)
 {
-    struct bin *bin = &heap->view.bin[class];
-    void **end = bin->end;
-    bool added = false;
-    bin->end = NULL;
-    compiler_fence();
-    for (void **top = load_relaxed(&bin->top); top < end && !added;) {
-        store_relaxed(top + 1, p);
-        added = owner_compare_exchange(&bin->top, &top, top + 1);
-    }
-    compiler_fence();
-    bin->end = end;
+    if (magazine_is_full(heap, class))
+        return false;
+    void **top = magazine_hold(heap, class);
+    bool added = load_relaxed(top + 1) != SLOT_FULL;
+    if (added)
+        store_relaxed(++top, p);
+    magazine_open(heap, class, top);
     return added;
 }
 

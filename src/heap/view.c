@@ -1,7 +1,7 @@
 #include "heap/view.h"
 
 /* malloc looks at the budget first, and comes to the door whatever it asks for; free finds no tag that names these views.
- * So nobody looks at their bins, which are left empty: a table of 400 addresses would be relocated at each start. */
+ * So nobody looks at their magazines, of which there are none: a table of 400 addresses would be relocated at each start. */
 #define SPENT (INT64_MIN / 2)
 
 struct doubled_views view_statics = {.views = {
@@ -12,15 +12,13 @@ struct doubled_views view_statics = {.views = {
 
 _Thread_local struct view *thread_view = STATIC_VIEW(unborn);
 
-/* The only slot of a closed bin: empty, and the last one. Never written. */
-static void *closed_slot[1];
+/* Never written. Among the variables: each process has those in memory anyway. */
+void *closed_magazine[2] = {NULL, SLOT_FULL};
 
 FRAGILE void view_close(struct view *view)
 {
-    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        store_relaxed(&view->bin[class].top, (void **)closed_slot);
-        store_relaxed(&view->bin[class].end, (void **)closed_slot);
-    }
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        store_relaxed(&view->top[class], (void **)closed_magazine);
 }
 
 static void make_double(struct view *view, enum view_kind kind)

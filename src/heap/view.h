@@ -19,14 +19,6 @@ ALWAYS_INLINE bool view_is(enum view_kind kind)
     return load_relaxed(&view_load()->kind) == kind;
 }
 
-/* The bin of a class, by its offset: both addresses that a hot function needs then fit an addressing mode. */
-ALWAYS_INLINE struct bin *view_bin(struct view *view, size_t class)
-{
-    size_t offset = class * sizeof(struct bin);
-    PIN(offset);
-    return (struct bin *)(void *)((char *)view->bin + offset);
-}
-
 /* Of threads that have no heap. Who closes a heap from outside may set TWIN_BIT in such a thread's word, if it has just
  * taken the place of the owner's (freeze.c): in the address of a view the bit is set already, or leads to its double. */
 struct static_views {
@@ -48,7 +40,7 @@ extern HIDDEN struct doubled_views view_statics;
 /* Makes the doubles, if nobody has yet. Before the bit is set in any word. */
 void view_prepare_doubles(void);
 
-/* Closes every bin of a view in fresh memory. Threads that do it at once write the same. */
+/* Closes every magazine of a view in fresh memory. Threads that do it at once write the same. */
 void view_close(struct view *view);
 
 #endif

@@ -69,11 +69,13 @@ static void count_heap(const struct heap *heap)
         void **slots = heap->shelf[class].slots;
         if (slots == NULL)
             continue;
-        void **top = heap->view.bin[class].top;
+        void **top = heap->view.top[class];
         if (top < slots || top > slots + heap->shelf[class].capacity)
             sched_violation("heap %u: the top of a magazine is outside", heap->number);
         if (slots[0] != NULL)
             sched_violation("heap %u: slot 0 of a magazine is not NULL", heap->number);
+        if (slots[heap->shelf[class].capacity + 1] != SLOT_FULL)
+            sched_violation("heap %u: nothing says where a magazine ends", heap->number);
         for (void **slot = slots + 1; slot <= top; slot++) {
             if (*slot != NULL)
                 found(*slot);

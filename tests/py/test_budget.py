@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from hakmem_bench import listing  # noqa: E402
 
-BUDGET = {"malloc": 20, "free": 26}
+BUDGET = {"malloc": 18, "free": 22}
 
 
 def fault_of(instruction: listing.Instruction) -> str | None:

@@ -286,10 +286,10 @@ static void thief_leaves_the_top_alone(void)
     fake_os_refuse(FAKE_RESERVE | FAKE_COMMIT, 1, FAKE_EVERY);
     while (meta_alloc(64) != NULL)
         ;
-    void **top = sleeper->view.bin[class].top;
+    void **top = sleeper->view.top[class];
     CHECK(freeze_begin(sleeper));
     freeze_empty(sleeper);
-    CHECK(sleeper->view.bin[class].top == top);
+    CHECK(sleeper->view.top[class] == top);
     freeze_end(sleeper);
     fake_os_obey();
     worker_run(&worker, resume, NULL);
@@ -341,10 +341,10 @@ static void word_may_be_another_threads_by_now(void)
     worker_stop(&worker);
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
         const struct view *with_bit = with_twin_bit(views[i]);
-        CHECK(with_bit->kind == views[i]->kind && memcmp(with_bit->bin, views[i]->bin, sizeof with_bit->bin) == 0);
+        CHECK(with_bit->kind == views[i]->kind && memcmp(with_bit->top, views[i]->top, sizeof with_bit->top) == 0);
         worker_start(&worker);
         worker_run(&worker, use_word_with_bit, views[i]);
-        CHECK(memcmp(with_bit->bin, views[i]->bin, sizeof with_bit->bin) == 0);
+        CHECK(memcmp(with_bit->top, views[i]->top, sizeof with_bit->top) == 0);
         worker_stop(&worker);
     }
 }

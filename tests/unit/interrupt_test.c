@@ -18,21 +18,21 @@ static uintptr_t here(void)
 }
 
 /* What an interrupted hot function has in its hands, of all classes. */
-static struct bin bins[SIZE_CLASSES];
+static void **tops[SIZE_CLASSES];
 static void *top_blocks[SIZE_CLASSES];
 
 static void remember_magazines(const struct heap *heap)
 {
-    memcpy(bins, heap->view.bin, sizeof bins);
+    memcpy(tops, heap->view.top, sizeof tops);
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
-        top_blocks[class] = *bins[class].top;
+        top_blocks[class] = *tops[class];
 }
 
 static void check_magazines(const struct heap *heap)
 {
-    CHECK(memcmp(bins, heap->view.bin, sizeof bins) == 0);
+    CHECK(memcmp(tops, heap->view.top, sizeof tops) == 0);
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
-        CHECK(*bins[class].top == top_blocks[class]);
+        CHECK(*tops[class] == top_blocks[class]);
 }
 
 static void *blocks[MANY];

@@ -1,6 +1,6 @@
 """Objects that come and go: classes, dictionaries, lists, strings, cycles for the collector.
 
-    objects.py ROUNDS
+objects.py ROUNDS
 """
 
 from __future__ import annotations

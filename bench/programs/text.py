@@ -1,6 +1,6 @@
 """Text: JSON written and read, regular expressions, splitting and joining.
 
-    text.py ROUNDS
+text.py ROUNDS
 """
 
 from __future__ import annotations

@@ -124,10 +124,10 @@ class Octave(Everyday):
     def test_script(self) -> None:
         """matrices, cells, structures, strings, sparse solves"""
         self.script(
-            "octave-cli --norc --eval 'rand(\"seed\", 7); a = magic(300); b = a * a; printf(\"%.6g\\n\", trace(b)); c = cell(1, 20000);"
-            " for i = 1:20000, c{i} = repmat(\"x\", 1, mod(i, 50)); end; printf(\"%d\\n\", numel([c{:}])); s = struct();"
-            " for i = 1:3000, s.(sprintf(\"f%d\", i)) = 1:mod(i, 99); end; printf(\"%d\\n\", sum(structfun(@numel, s)));"
-            " e = ones(20000, 1); m = spdiags([e -3*e e], -1:1, 20000, 20000); printf(\"%.9g\\n\", sum(m \\ e)); printf(\"%.6g\\n\", norm(inv(hilb(8))))'",
+            'octave-cli --norc --eval \'rand("seed", 7); a = magic(300); b = a * a; printf("%.6g\\n", trace(b)); c = cell(1, 20000);'
+            ' for i = 1:20000, c{i} = repmat("x", 1, mod(i, 50)); end; printf("%d\\n", numel([c{:}])); s = struct();'
+            ' for i = 1:3000, s.(sprintf("f%d", i)) = 1:mod(i, 99); end; printf("%d\\n", sum(structfun(@numel, s)));'
+            ' e = ones(20000, 1); m = spdiags([e -3*e e], -1:1, 20000, 20000); printf("%.9g\\n", sum(m \\ e)); printf("%.6g\\n", norm(inv(hilb(8))))\'',
             served="octave-cli",
         )
 
@@ -158,7 +158,7 @@ class Tmux(Everyday):
         """20 windows with history, resized and captured"""
         self.script(
             "export TERM=xterm; t='tmux -S sock -f /dev/null'; $t -D & sleep 1; $t new-session -d -x 100 -y 30 'seq 1 3000; sleep 60';"
-            " for i in $(seq 1 20); do $t new-window -d \"seq $i 2000; sleep 60\"; done; sleep 2;"
+            ' for i in $(seq 1 20); do $t new-window -d "seq $i 2000; sleep 60"; done; sleep 2;'
             " for i in $(seq 0 20); do $t resize-window -t :$i -x $((60 + i)) -y 40; $t capture-pane -p -S -500 -t :$i | md5sum; done; $t kill-server",
             served="tmux: server",
         )

@@ -174,7 +174,20 @@ class RedisAppendOnly(ProgramTest):
         directory.mkdir()
         with redis(directory, preload, *self.options) as server:
             self.assertEqual(maps_library(server.process.pid), preload)
-            command = ["redis-benchmark", "-s", str(server.socket), "-q", "-n", "200000", "-r", "50000", "-P", "16", "-c", "50"]
+            command = [
+                "redis-benchmark",
+                "-s",
+                str(server.socket),
+                "-q",
+                "-n",
+                "200000",
+                "-r",
+                "50000",
+                "-P",
+                "16",
+                "-c",
+                "50",
+            ]
             with subprocess.Popen([*command, "-d", "200"], env=environment(False), stdout=subprocess.DEVNULL) as load:
                 while load.poll() is None:
                     self.rewrite(server)

@@ -121,7 +121,10 @@ class Library(Files):
 
     def test_none_is_told_only_if_nothing_learns(self) -> None:
         _, said = self.run_with(HAKMEM_POLICY=str(self.path))
-        self.assertEqual(said, f"hakmem: warning: {self.path}: no such file, or an empty one, and nothing learns; nothing is loaded\n")
+        self.assertEqual(
+            said,
+            f"hakmem: warning: {self.path}: no such file, or an empty one, and nothing learns; nothing is loaded\n",
+        )
         _, said = self.run_with(HAKMEM_POLICY=str(self.path), HAKMEM_MODE="learning")
         self.assertEqual(said, "")
 

@@ -42,6 +42,48 @@ FRAGILE void *linked_new_array(size_t size)
     return malloc_is_ours() ? hot_malloc_or(size, new_array_at_the_door) : malloc(max_size(size, 1));
 }
 
+static void *or_throw(void *block, size_t size)
+{
+    return LIKELY(block != NULL) ? block : operators_new_without_memory(size);
+}
+
+static void *array_or_throw(void *block, size_t size)
+{
+    return LIKELY(block != NULL) ? block : operators_new_array_without_memory(size);
+}
+
+static ENTRANCE NOINLINE void *new_or_throw_at_the_door(size_t size)
+{
+    return or_throw(new_at_the_door(size), size);
+}
+
+static ENTRANCE NOINLINE void *new_array_or_throw_at_the_door(size_t size)
+{
+    return array_or_throw(new_array_at_the_door(size), size);
+}
+
+static NOINLINE void *new_or_throw(size_t size)
+{
+    return or_throw(linked_new(size), size);
+}
+
+static NOINLINE void *new_array_or_throw(size_t size)
+{
+    return array_or_throw(linked_new_array(size), size);
+}
+
+/* The operators of most programs. They end in a jump to the door, as malloc does, which in the hardened library does not always
+ * have what fails, nor know the size that was asked for. */
+FRAGILE void *linked_new_or_throw(size_t size)
+{
+    return !HARDENED && malloc_is_ours() ? hot_malloc_or(size, new_or_throw_at_the_door) : new_or_throw(size);
+}
+
+FRAGILE void *linked_new_array_or_throw(size_t size)
+{
+    return !HARDENED && malloc_is_ours() ? hot_malloc_or(size, new_array_or_throw_at_the_door) : new_array_or_throw(size);
+}
+
 static void *new_aligned(size_t alignment, size_t size, enum family family)
 {
     if (malloc_is_ours() && keeper_now() != NULL)

@@ -16,6 +16,15 @@ extern "C" {
 
 HIDDEN void *linked_new(size_t size) HAK_NOTHROW;
 HIDDEN void *linked_new_array(size_t size) HAK_NOTHROW;
+
+/* The same, but never NULL: where there is no memory, what operators.cpp does then, which throws. */
+HIDDEN void *linked_new_or_throw(size_t size);
+HIDDEN void *linked_new_array_or_throw(size_t size);
+
+/* Of operators.cpp. */
+HIDDEN void *operators_new_without_memory(size_t size);
+HIDDEN void *operators_new_array_without_memory(size_t size);
+
 HIDDEN void *linked_new_aligned(size_t alignment, size_t size) HAK_NOTHROW;
 HIDDEN void *linked_new_array_aligned(size_t alignment, size_t size) HAK_NOTHROW;
 

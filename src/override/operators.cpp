@@ -88,10 +88,20 @@ std::size_t bytes(std::align_val_t alignment)
 
 } // namespace
 
+void *operators_new_without_memory(std::size_t size)
+{
+    return allocate_with_handler<Form::one>(size, 1);
+}
+
+void *operators_new_array_without_memory(std::size_t size)
+{
+    return allocate_with_handler<Form::array>(size, 1);
+}
+
 #define EXPORT HAK_EXPORT
 
-EXPORT void *operator new(std::size_t n) { return allocate_or_throw(n, 1); }
-EXPORT void *operator new[](std::size_t n) { return allocate_or_throw<Form::array>(n, 1); }
+EXPORT void *operator new(std::size_t n) { return linked_new_or_throw(n); }
+EXPORT void *operator new[](std::size_t n) { return linked_new_array_or_throw(n); }
 EXPORT void *operator new(std::size_t n, std::align_val_t a) { return allocate_or_throw(n, bytes(a)); }
 EXPORT void *operator new[](std::size_t n, std::align_val_t a) { return allocate_or_throw<Form::array>(n, bytes(a)); }
 EXPORT void *operator new(std::size_t n, const std::nothrow_t &) noexcept { return allocate_or_null(n, 1); }

@@ -46,6 +46,57 @@ static void last_in_is_first_out(void)
         CHECK(hak_malloc(SIZE) == blocks[i]);
 }
 
+/* Is it full with this many blocks, as free sees it, and not before? Leaves it empty. */
+static void check_end(struct heap *heap, size_t capacity)
+{
+    void **slots = heap->shelf[CLASS].slots;
+    CHECK(heap->shelf[CLASS].capacity == capacity && slots[0] == NULL);
+    for (size_t i = 0; i <= capacity; i++) {
+        void *block = NULL;
+        CHECK(shelf_take(heap, CLASS, &block, 1) == 1);
+        blocks[i] = block;
+    }
+    for (size_t i = 0; i < capacity; i++) {
+        CHECK(!magazine_is_full(heap, CLASS));
+        CHECK(magazine_keep(heap, CLASS, blocks[i]));
+    }
+    CHECK(magazine_is_full(heap, CLASS) && heap->view.top[CLASS][1] == SLOT_FULL);
+    CHECK(!magazine_keep(heap, CLASS, blocks[capacity]) && magazine_count(heap, CLASS) == capacity);
+    CHECK(slots[capacity + 1] == SLOT_FULL);
+    magazine_flush(heap, CLASS, SIZE_MAX);
+    shelf_put(heap, blocks[capacity]);
+}
+
+/* However wide it has become, and after a wider one has been where it is now. */
+static void the_end_is_seen_at_each_capacity(void)
+{
+    struct heap *heap = heap_own();
+    const size_t most = 256;
+    for (size_t capacity = 32; capacity <= most; capacity *= 2) {
+        magazine_widen(heap, CLASS, capacity);
+        magazine_flush(heap, CLASS, SIZE_MAX);
+        check_end(heap, capacity);
+    }
+    for (size_t capacity = most / 2; capacity >= 2; capacity /= 2) {
+        magazine_trim(heap, CLASS);
+        check_end(heap, capacity);
+    }
+}
+
+/* Of a class that has none yet, and of one that the door holds: both hot functions come to the door. */
+static void a_held_magazine_is_empty_and_full(void)
+{
+    struct heap *heap = heap_with_capacity(100);
+    CHECK(magazine_is_full(heap, CLASS + 1) && *heap->view.top[CLASS + 1] == NULL);
+    alloc_all(3);
+    free_all(3);
+    void **top = magazine_hold(heap, CLASS);
+    CHECK(magazine_is_full(heap, CLASS) && *heap->view.top[CLASS] == NULL);
+    CHECK(magazine_count(heap, CLASS) == 0);
+    magazine_open(heap, CLASS, top);
+    CHECK(!magazine_is_full(heap, CLASS) && magazine_is_top(heap, CLASS, blocks[2]));
+}
+
 static void refills_come_ascending(void)
 {
     heap_own();
@@ -374,6 +425,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(last_in_is_first_out),
+        UNIT_TEST(the_end_is_seen_at_each_capacity),
+        UNIT_TEST(a_held_magazine_is_empty_and_full),
         UNIT_TEST(refills_come_ascending),
         UNIT_TEST(capacity_grows_with_use),
         UNIT_TEST(capacity_keeps_to_the_policy),

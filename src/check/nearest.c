@@ -14,8 +14,12 @@ enum { UNITS_BACK = 1 << 18 };
 
 static bool is_cached(const struct heap *heap, unsigned class, const void *block)
 {
-    for (size_t slot = magazine_count(heap, class); slot > 0; slot--)
-        if (load_relaxed(&heap->shelf[class].slots[slot]) == block)
+    void **slots = load_relaxed(&heap->shelf[class].slots);
+    size_t count = magazine_count(heap, class);
+    if (load_relaxed(&heap->shelf[class].slots) != slots) /* its owner is at work */
+        return false;
+    for (size_t slot = count; slot > 0; slot--)
+        if (load_relaxed(&slots[slot]) == block)
             return true;
     return false;
 }

@@ -1,6 +1,7 @@
 #include "heap/freeze.h"
 
 #include "base/atomic.h"
+#include "base/fail.h"
 #include "heap/interrupt.h"
 #include "heap/keeper.h"
 #include "heap/magazine.h"
@@ -93,6 +94,7 @@ static size_t empty_magazine(struct heap *heap, unsigned class)
         return 0;
     size_t taken = 0;
     void **top = load_after_barrier(&heap->view.top[class]);
+    ASSERT(top != closed_magazine); /* its owner would be in the door */
     for (void **slot = slots + 1; slot < top; slot++) {
         void *p = load_relaxed(slot);
         if (p == NULL)

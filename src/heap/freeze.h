@@ -7,7 +7,7 @@
  * one hot operation in flight, which may still touch the slot at the top of a magazine or the one above.
  *
  * Only the owner opens its heap again, at its next visit to the door (freeze_reopen), also after a thief that
- * gave up and after a fork. Nobody but the owner ever writes top, end or budget.
+ * gave up and after a fork. Nobody but the owner ever writes top or budget.
  */
 #ifndef HAK_HEAP_FREEZE_H
 #define HAK_HEAP_FREEZE_H

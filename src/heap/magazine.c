@@ -31,6 +31,13 @@ enum { CACHE_SHARE = 6 };
 
 enum shelf_event { EVENT_NONE, EVENT_REFILL, EVENT_FLUSH };
 
+static void **hold(struct heap *heap, unsigned class)
+{
+    void **top = magazine_hold(heap, class);
+    ASSERT(top != closed_magazine);
+    return top;
+}
+
 /* The first is NULL, the last says that it is full. */
 static size_t slots_bytes(size_t capacity)
 {
@@ -139,7 +146,7 @@ static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t
 static COLD bool change_size(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
-    void **top = flush_oldest(heap, class, magazine_hold(heap, class), SIZE_MAX);
+    void **top = flush_oldest(heap, class, hold(heap, class), SIZE_MAX);
     uint32_t size = size_class_bytes(class);
     heap->capacity_bytes += ((size_t)size - shelf->size) * shelf->capacity;
     shelf->size = size;
@@ -238,7 +245,7 @@ void *magazine_pop(struct heap *heap, unsigned class)
         return block;
     }
     bool mail = mail_waits(heap) && mail_fill(heap, class);
-    void **top = magazine_hold(heap, class);
+    void **top = hold(heap, class);
     if (top != heap->shelf[class].slots) {
         if (mail) {
             heap->shelf[class].touched = true;
@@ -258,7 +265,7 @@ void magazine_flush(struct heap *heap, unsigned class, size_t count)
 {
     if (!is_usable(heap, class))
         return;
-    void **top = flush_oldest(heap, class, magazine_hold(heap, class), count);
+    void **top = flush_oldest(heap, class, hold(heap, class), count);
     if (top == heap->shelf[class].slots && heap->shelf[class].borrows != 0)
         classes_return(heap, class);
     magazine_open(heap, class, top);
@@ -277,7 +284,7 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
         return;
     }
     struct shelf *shelf = &heap->shelf[class];
-    void **top = magazine_hold(heap, class);
+    void **top = hold(heap, class);
     if (top == shelf->slots + shelf->capacity) {
         top = adapt(heap, class, top, EVENT_FLUSH);
         if (top == shelf->slots + shelf->capacity) {
@@ -303,7 +310,7 @@ void magazine_widen(struct heap *heap, unsigned class, size_t count)
     size_t capacity = min_size(count, capacity_most(class));
     if (!create(heap, class) || capacity <= heap->shelf[class].capacity)
         return;
-    void **top = magazine_hold(heap, class);
+    void **top = hold(heap, class);
     magazine_open(heap, class, resize(heap, class, top, capacity));
 }
 
@@ -312,7 +319,7 @@ void magazine_trim(struct heap *heap, unsigned class)
     struct shelf *shelf = &heap->shelf[class];
     if (!is_usable(heap, class))
         return;
-    void **top = flush_oldest(heap, class, magazine_hold(heap, class), SIZE_MAX);
+    void **top = flush_oldest(heap, class, hold(heap, class), SIZE_MAX);
     tally(heap, COUNT_TRIMMED);
     if (shelf->capacity > CAPACITY_LEAST && top == shelf->slots)
         top = resize(heap, class, top, shelf->capacity / 2);
@@ -324,7 +331,7 @@ void magazine_audit(struct heap *heap, unsigned class)
     const struct shelf *shelf = &heap->shelf[class];
     if (!is_usable(heap, class))
         return;
-    void **top = magazine_hold(heap, class);
+    void **top = hold(heap, class);
     /* Marked free, each block once; what is marked already is there twice, or was free. */
     for (void **slot = shelf->slots + 1; slot <= top; slot++) {
         if (arena_tag(*slot) != ((uintptr_t)heap | class))
@@ -353,7 +360,7 @@ void magazine_compact(struct heap *heap)
         void **slots = heap->shelf[class].slots;
         if (slots == NULL)
             continue;
-        void **top = magazine_hold(heap, class);
+        void **top = hold(heap, class);
         void **to = slots;
         for (void **from = slots + 1; from <= top; from++)
             if (*from != NULL)

@@ -31,11 +31,12 @@ ALWAYS_INLINE bool magazine_is_full(const struct heap *heap, unsigned class)
 }
 
 /* Closes the magazine for the hot path and returns its top. The exchange is one instruction, so that what a signal handler
- * pops or pushes falls before or after it, and is seen. */
+ * pops or pushes falls before or after it, and is seen; slots are read after it. Held once at a time. */
 ALWAYS_INLINE void **magazine_hold(struct heap *heap, unsigned class)
 {
     void **top = heap->view.top[class];
     while (!owner_compare_exchange(&heap->view.top[class], &top, closed_magazine)) {}
+    compiler_fence();
     return top;
 }
 

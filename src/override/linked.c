@@ -76,12 +76,16 @@ static NOINLINE void *new_array_or_throw(size_t size)
  * have what fails, nor know the size that was asked for. */
 FRAGILE void *linked_new_or_throw(size_t size)
 {
-    return !HARDENED && malloc_is_ours() ? hot_malloc_or(size, new_or_throw_at_the_door) : new_or_throw(size);
+    if (HARDENED || !malloc_is_ours())
+        return new_or_throw(size);
+    return hot_malloc_or(size, new_or_throw_at_the_door);
 }
 
 FRAGILE void *linked_new_array_or_throw(size_t size)
 {
-    return !HARDENED && malloc_is_ours() ? hot_malloc_or(size, new_array_or_throw_at_the_door) : new_array_or_throw(size);
+    if (HARDENED || !malloc_is_ours())
+        return new_array_or_throw(size);
+    return hot_malloc_or(size, new_array_or_throw_at_the_door);
 }
 
 static void *new_aligned(size_t alignment, size_t size, enum family family)

@@ -49,8 +49,8 @@ enum view_kind {
 /* Tags are view address | class, so views are aligned to more than SIZE_CLASSES. Budget and the tops of
  * small classes are neighbours. */
 struct view {
-    int64_t budget;      /* bytes until the next heartbeat or sample */
-    struct heap *heap;   /* NULL for the static views */
+    int64_t budget;           /* bytes until the next heartbeat or sample */
+    struct heap *heap;        /* NULL for the static views */
     void **top[SIZE_CLASSES]; /* of the magazines */
     enum view_kind kind;
 };

@@ -49,8 +49,6 @@ ALWAYS_INLINE void magazine_open(struct heap *heap, unsigned class, void **top)
 /* Pushes, only if there is room; not while the magazines are in the hands of an interrupted function (interrupt.h). */
 ALWAYS_INLINE bool magazine_keep(struct heap *heap, unsigned class, void *p)
 {
-    if (magazine_is_full(heap, class))
-        return false;
     void **top = magazine_hold(heap, class);
     bool added = load_relaxed(top + 1) != SLOT_FULL;
     if (added)

@@ -72,8 +72,8 @@ static NOINLINE void *new_array_or_throw(size_t size)
     return array_or_throw(linked_new_array(size), size);
 }
 
-/* The operators of most programs. They end in a jump to the door, as malloc does, which in the hardened library does not always
- * have what fails, nor know the size that was asked for. */
+/* The operators of most programs. They end in a jump to the door, as malloc does. Not in the hardened library: there a large
+ * request passes that door by, and the size that it is told counts the seal. */
 FRAGILE void *linked_new_or_throw(size_t size)
 {
     if (HARDENED || !malloc_is_ours())

@@ -17,13 +17,9 @@ extern "C" {
 HIDDEN void *linked_new(size_t size) HAK_NOTHROW;
 HIDDEN void *linked_new_array(size_t size) HAK_NOTHROW;
 
-/* The same, but never NULL: where there is no memory, what operators.cpp does then, which throws. */
+/* The same, but never NULL: without memory they call the new handler, or throw. */
 HIDDEN void *linked_new_or_throw(size_t size);
 HIDDEN void *linked_new_array_or_throw(size_t size);
-
-/* Of operators.cpp. */
-HIDDEN void *operators_new_without_memory(size_t size);
-HIDDEN void *operators_new_array_without_memory(size_t size);
 
 HIDDEN void *linked_new_aligned(size_t alignment, size_t size) HAK_NOTHROW;
 HIDDEN void *linked_new_array_aligned(size_t alignment, size_t size) HAK_NOTHROW;
@@ -33,6 +29,10 @@ HIDDEN void linked_delete_array(void *p) HAK_NOTHROW;
 HIDDEN void linked_delete_sized(void *p, size_t size) HAK_NOTHROW;
 HIDDEN void linked_delete_array_sized(void *p, size_t size) HAK_NOTHROW;
 HIDDEN void linked_free_sized(void *p, size_t size) HAK_NOTHROW;
+
+/* Of operators.cpp: what a new that throws does without memory. */
+HIDDEN void *operators_new_without_memory(size_t size);
+HIDDEN void *operators_new_array_without_memory(size_t size);
 
 #ifdef __cplusplus
 }

@@ -1,13 +1,14 @@
 #include "base/lock.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/thread.h"
 
 /* Of the kernel's interface, whose headers are not everywhere (linux/futex.h). */
 enum { FUTEX_WAIT_PRIVATE = 0 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
@@ -23,12 +24,7 @@ static _Thread_local uint32_t ranks_held; /* bit r: this thread holds a lock of 
 static uint32_t ranks_held; /* unused; keeps the logic below free of #if */
 #endif
 
-static uintptr_t passing; /* self() of the thread that holds all locks, else 0 */
-
-static uintptr_t self(void)
-{
-    return (uintptr_t)pthread_self();
-}
+static uintptr_t passing; /* thread_self() of the one that holds all locks, else 0 */
 
 static void pause_briefly(void)
 {
@@ -65,10 +61,10 @@ static void wait_for(struct lock *lock)
 {
     for (int spin = 0; spin < SPINS; spin++) {
         pause_briefly();
-        if (load_relaxed(&lock->word) == FREE && replace(&lock->word, FREE, self()))
+        if (load_relaxed(&lock->word) == FREE && replace(&lock->word, FREE, thread_self()))
             return;
     }
-    while (!replace(&lock->word, FREE, self() | WAITERS)) {
+    while (!replace(&lock->word, FREE, thread_self() | WAITERS)) {
         uintptr_t seen = load_relaxed(&lock->word);
         if (seen != FREE && ((seen & WAITERS) != 0 || replace(&lock->word, seen, seen | WAITERS)))
             sleep_while(&lock->word, seen | WAITERS);
@@ -86,7 +82,7 @@ static COLD void wait_and_take(struct lock *lock)
 static void take(struct lock *lock)
 {
     ASSERT(!lock_is_mine(lock));
-    if (UNLIKELY(!replace(&lock->word, FREE, self())))
+    if (UNLIKELY(!replace(&lock->word, FREE, thread_self())))
         wait_and_take(lock);
     owner_add(&lock->taken, 1u);
     if (HAK_DEBUG)
@@ -121,7 +117,7 @@ void lock_drop(struct lock *lock)
 
 bool lock_is_mine(const struct lock *lock)
 {
-    return (load_relaxed(&lock->word) & ~WAITERS) == self();
+    return (load_relaxed(&lock->word) & ~WAITERS) == thread_self();
 }
 
 bool lock_is_taken(const struct lock *lock)
@@ -136,7 +132,7 @@ bool lock_is_wanted(const struct lock *lock)
 
 void lock_pass_begin(void)
 {
-    store_relaxed(&passing, self());
+    store_relaxed(&passing, thread_self());
 }
 
 void lock_pass_end(void)
@@ -147,5 +143,5 @@ void lock_pass_end(void)
 bool lock_passes(void)
 {
     uintptr_t thread = load_relaxed(&passing);
-    return thread != 0 && thread == self();
+    return thread != 0 && thread == thread_self();
 }

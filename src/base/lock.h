@@ -22,7 +22,7 @@ enum lock_rank {
 };
 
 struct lock {
-    uintptr_t word; /* 0: free; else the holder's pthread_self(), which is even, + 1 if somebody may wait */
+    uintptr_t word; /* 0: free; else the holder's thread_self(), which is even, + 1 if somebody may wait */
     uint32_t rank;       /* 0 where nobody checks it */
     uint32_t waits;      /* how often somebody had to wait for it; whoever has it counts */
     uint64_t taken;      /* how often it was taken */

@@ -2,13 +2,12 @@
 #ifndef HAK_BASE_SHARD_H
 #define HAK_BASE_SHARD_H
 
-#include <pthread.h>
-#include <stdint.h>
-
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/thread.h"
 
 enum { SHARDS = 16, SHARD_ALIGN = 64 };
 
@@ -22,7 +21,7 @@ ALWAYS_INLINE unsigned shard_spread(uintptr_t thread, unsigned count)
 /* The calling thread's. */
 ALWAYS_INLINE unsigned shard_of_thread(void)
 {
-    return shard_spread((uintptr_t)pthread_self(), SHARDS);
+    return shard_spread(thread_self(), SHARDS);
 }
 
 /* The locks of `count` shards, each of `bytes` and with its lock first. They are of one rank: who takes several at once, as fork

@@ -50,6 +50,14 @@ static size_t capacity_most(unsigned class)
     return clamp_size(bytes / size_class_bytes(class), CAPACITY_LEAST, MAGAZINE_SLOTS_MOST);
 }
 
+/* Is it at most capacity_most? Asked at each refill and flush, so without a division. */
+static bool may_have(unsigned class, size_t capacity)
+{
+    if (capacity <= CAPACITY_LEAST)
+        return true;
+    return capacity <= MAGAZINE_SLOTS_MOST && capacity * size_class_bytes(class) <= load_relaxed(&policy.magazine_bytes[class]);
+}
+
 /* Of a fresh magazine. */
 static size_t capacity_first(unsigned class)
 {
@@ -181,13 +189,6 @@ static bool create(struct heap *heap, unsigned class)
     return change_size(heap, class);
 }
 
-static bool is_beyond_limit(const struct shelf *shelf, unsigned class)
-{
-    return shelf->capacity > CAPACITY_LEAST
-           && (size_t)shelf->capacity * size_class_bytes(class) > load_relaxed(&policy.magazine_bytes[class])
-           && shelf->capacity > capacity_most(class);
-}
-
 /* A held magazine's capacity follows its use: it doubles when refills and flushes alternate, or refills keep
  * coming. Where the policy's limit has come down, an empty one follows it. */
 static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_event event)
@@ -197,13 +198,15 @@ static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_ev
     shelf->streak = event == EVENT_REFILL && !alternates ? (uint8_t)(shelf->streak + 1) : 0;
     shelf->last_event = (uint8_t)event;
     shelf->touched = true;
-    if (event == EVENT_REFILL && is_beyond_limit(shelf, class))
+    if (event == EVENT_REFILL && !may_have(class, shelf->capacity))
         return resize(heap, class, top, capacity_most(class));
     if (!alternates && shelf->streak < STREAK_GROWS)
         return top;
     shelf->streak = 0;
-    size_t capacity = min_size((size_t)shelf->capacity * 2, capacity_most(class));
-    return capacity > shelf->capacity ? resize(heap, class, top, capacity) : top;
+    if (!may_have(class, (size_t)shelf->capacity + 1))
+        return top;
+    size_t twice = (size_t)shelf->capacity * 2;
+    return resize(heap, class, top, may_have(class, twice) ? twice : capacity_most(class));
 }
 
 /* Of a class made at run time, whose magazine is empty: what the fixed class has comes before more slabs. */

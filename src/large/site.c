@@ -1,8 +1,7 @@
 #include "large/site.h"
 
-#include <pthread.h>
-
 #include "base/clock.h"
+#include "base/thread.h"
 
 /* The first frees of a site, and then one in so many, are trials. */
 enum { FIRST_TRIALS = 8, TRIAL_EVERY = 16 };
@@ -31,7 +30,7 @@ void site_note_request(struct large *block, uint32_t number, size_t size)
     block->kept_for = number;
     struct large_site *site = site_of(block);
     block->born_ms = clock_now_ms();
-    block->requester = (uintptr_t)pthread_self();
+    block->requester = thread_self();
     add_relaxed(&site->requests, 1u);
     add_relaxed(&site->bytes, size);
     note_size(site, size);
@@ -46,7 +45,7 @@ void site_note_free(struct large *block)
 {
     struct large_site *site = site_of(block);
     uint64_t frees = add_relaxed(&site->frees, 1u);
-    if (block->requester != (uintptr_t)pthread_self())
+    if (block->requester != thread_self())
         add_relaxed(&site->remote_frees, 1u);
     add_relaxed(&site->lifetimes[site_time(clock_now_ms() - block->born_ms)], 1u);
     block->is_trial = is_trial(frees);

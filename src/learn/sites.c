@@ -1,9 +1,8 @@
 #include "learn/sites.h"
 
-#include <pthread.h>
-
 #include "arena/meta.h"
 #include "base/shard.h"
+#include "base/thread.h"
 #include "config/knobs.h"
 #include "config/policy.h"
 #include "learn/decisions.h"
@@ -108,7 +107,7 @@ static uint64_t shape_of(const struct site_request *request)
     size_t size = max_size(request->size, STEPS); /* what is large for its alignment alone may be of 0 bytes */
     unsigned power = log2_floor(size);
     uint64_t step = (uint64_t)power * STEPS + (size >> (power - 3)) % STEPS;
-    return mix(mix(step, request->caller), (uintptr_t)pthread_self() - request->from->sp) << NUMBER_BITS;
+    return mix(mix(step, request->caller), thread_self() - request->from->sp) << NUMBER_BITS;
 }
 
 static bool look_at_stack(void)

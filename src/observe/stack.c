@@ -1,11 +1,11 @@
 #include "observe/stack.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/atomic.h"
 #include "base/shard.h"
+#include "base/thread.h"
 
 enum { MEMOS = 64 };
 
@@ -17,7 +17,7 @@ static struct memo {
 
 size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most)
 {
-    struct memo *memo = &memos[shard_spread((uintptr_t)pthread_self(), MEMOS)];
+    struct memo *memo = &memos[shard_spread(thread_self(), MEMOS)];
     if (exchange_acquire(&memo->busy, 1u) != 0)
         return unwind(from, UNWIND_SOUND, calls, most);
     size_t count = unwind_again(from, &memo->calls, calls, most);

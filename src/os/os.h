@@ -159,7 +159,7 @@ void os_streams_after_fork(void);
  * All signals are blocked in it. `name`, up to 15 characters that stay where they are, is what ps and top show. Its
  * thread-local variables are zero, whatever their initializers say, so body sets those that it uses; `local` is the
  * caller's copy of one of them, a word. Of libc, body may call what only asks the kernel or only reads the thread
- * pointer: syscall, errno, pthread_self, clock_gettime, memset; nothing that takes a lock of libc's or knows its
+ * pointer: syscall, errno, clock_gettime, memset; nothing that takes a lock of libc's or knows its
  * threads. Whoever has started it may end before it does. */
 bool os_service_start(void (*body)(void), const char *name, const void *local);
 

@@ -26,6 +26,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/thread.h"
 #include "os/kernel.h"
 
 #define STARTING UINT32_MAX
@@ -108,19 +109,12 @@ static _Noreturn void run(void)
 
 enum { THREAD_POINTER = WINDOW - LIBC }; /* bytes into the window */
 
-static uintptr_t thread_pointer(void)
-{
-    uintptr_t pointer;
-    __asm__("movq %%fs:0, %0" : "=r"(pointer));
-    return pointer;
-}
-
-/* The words there that code reads: the thread pointer itself, twice (pthread_self is word 0 of musl's threads and word
- * 2 of glibc's), and the stack protector's. */
+/* The words there that code reads: the thread pointer itself, twice (thread_self is word 0; pthread_self is word 2 of glibc's
+ * threads), and the stack protector's. */
 static void fill_head(uintptr_t *head)
 {
     head[0] = head[2] = (uintptr_t)head;
-    head[5] = ((const uintptr_t *)thread_pointer())[5];
+    head[5] = ((const uintptr_t *)thread_self())[5];
 }
 
 /* The new thread begins in run() with an empty stack and the return address 0, where backtraces end. */
@@ -160,13 +154,6 @@ static _Noreturn void leave(void *place, size_t bytes)
 #elif defined(__aarch64__)
 
 enum { THREAD_POINTER = LIBC }; /* bytes into the window */
-
-static uintptr_t thread_pointer(void)
-{
-    uintptr_t pointer;
-    __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
-    return pointer;
-}
 
 /* Nothing is read there: pthread_self is computed from the thread pointer, the stack protector's word is global. */
 static void fill_head(uintptr_t *head)
@@ -219,7 +206,7 @@ static _Noreturn void leave(void *place, size_t bytes)
 /* Does a thread-local word of the caller's lie in the window, in the new thread? */
 static bool is_reached(const void *local)
 {
-    uintptr_t offset = (uintptr_t)local - thread_pointer() + THREAD_POINTER;
+    uintptr_t offset = (uintptr_t)local - thread_self() + THREAD_POINTER;
     return offset <= WINDOW - sizeof(uintptr_t);
 }
 

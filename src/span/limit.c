@@ -1,11 +1,11 @@
 #include "span/limit.h"
 
-#include <pthread.h>
 #include <stdint.h>
 
 #include "arena/meta.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "config/policy.h"
 #include "span/shards.h"
 
@@ -37,13 +37,13 @@ static size_t filled;     /* that did since the last look, if they are counted *
 static bool learning;     /* a thread is reading the control group's limit */
 
 /* A thread that charges a run to which it will move the pages of another: there is memory for one of them. */
-static uintptr_t borrower; /* its pthread_self(); 0: none */
+static uintptr_t borrower; /* its thread_self(); 0: none */
 static size_t loan;        /* bytes of the other run; 0 if there is no borrower, who alone writes it */
 
 static struct limit_listener listener;
 static bool told;          /* of this crossing */
 static uint64_t told_ms;   /* when, the last time */
-static uintptr_t telling;  /* pthread_self() of the thread that calls the listener, else 0 */
+static uintptr_t telling;  /* thread_self() of the thread that calls the listener, else 0 */
 
 static size_t soft_limit(void)
 {
@@ -65,7 +65,7 @@ static size_t held(void)
 
 static size_t own_loan(void)
 {
-    return load_relaxed(&borrower) == (uintptr_t)pthread_self() ? loan : 0;
+    return load_relaxed(&borrower) == thread_self() ? loan : 0;
 }
 
 bool limit_allows(size_t bytes)
@@ -179,7 +179,7 @@ bool limit_is_short_of(size_t bytes)
 bool limit_borrow(size_t bytes)
 {
     uintptr_t nobody = 0;
-    if (!__atomic_compare_exchange_n(&borrower, &nobody, (uintptr_t)pthread_self(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&borrower, &nobody, thread_self(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     store_relaxed(&loan, bytes);
     return true;
@@ -280,7 +280,7 @@ bool limit_begin_notice(struct limit_notice *notice, size_t absent)
     if (due) {
         store_relaxed(&told, true);
         told_ms = now;
-        store_relaxed(&telling, (uintptr_t)pthread_self());
+        store_relaxed(&telling, thread_self());
         *notice = (struct limit_notice){listener, bytes, soft};
     }
     lock_drop(&shards_pool()->lock);
@@ -299,8 +299,8 @@ void limit_after_fork(bool interrupted)
         moving = 0;
     }
     learning = false;
-    if (borrower != (uintptr_t)pthread_self())
+    if (borrower != thread_self())
         borrower = loan = 0;
-    if (telling != (uintptr_t)pthread_self())
+    if (telling != thread_self())
         telling = 0;
 }

@@ -2,20 +2,15 @@
  * searched by itself (scenario_lock.c). */
 #include "base/lock.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
+#include "base/thread.h"
 #include "scheduler.h"
 
 #define CALLER __builtin_return_address(0)
 
 static uintptr_t passing;
 static uint32_t ranks_held[THREADS_MOST + 1]; /* by thread; the last: while nothing is scheduled */
-
-static uintptr_t self(void)
-{
-    return (uintptr_t)pthread_self();
-}
 
 static uint32_t *ranks(void)
 {
@@ -29,7 +24,7 @@ static void take(struct lock *lock, const void *caller)
     sched_step(OP_LOCK, &lock->word, sizeof lock->word, 0, caller);
     if (lock->word != 0)
         sched_violation("a lock of rank %u is not free", lock->rank);
-    lock->word = self();
+    lock->word = thread_self();
     *ranks() |= 1u << lock->rank;
 }
 
@@ -62,7 +57,7 @@ void lock_drop(struct lock *lock)
 
 bool lock_is_mine(const struct lock *lock)
 {
-    return lock->word == self();
+    return lock->word == thread_self();
 }
 
 bool lock_is_taken(const struct lock *lock)
@@ -80,7 +75,7 @@ bool lock_is_wanted(const struct lock *lock)
 
 void lock_pass_begin(void)
 {
-    passing = self();
+    passing = thread_self();
 }
 
 void lock_pass_end(void)
@@ -90,5 +85,5 @@ void lock_pass_end(void)
 
 bool lock_passes(void)
 {
-    return passing != 0 && passing == self();
+    return passing != 0 && passing == thread_self();
 }

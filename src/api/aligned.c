@@ -11,11 +11,19 @@
 /* Blocks of this size and of all larger ones are aligned to it, whatever their class; those of 8 bytes to 8. */
 #define ALL_ALIGNED_TO ((size_t)SIZE_CLASS_STEP)
 
-/* A block for a request of `bytes`, of which `size` are used. All of that class are aligned; but a keeper that has come since the
- * caller looked has not been told of the alignment. */
+ALWAYS_INLINE void *no_block(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+
+/* A block for a request of `bytes`, of which `size` are used and charged. All of that class are aligned; but a keeper that has come
+ * since the caller looked has not been told of the alignment. */
 static FRAGILE void *of_size(size_t alignment, size_t bytes, size_t size)
 {
-    void *block = hot_malloc(bytes);
+    void *block = HARDENED ? hot_malloc(bytes) : hot_pop_of(size_class_of(bytes), size, view_load(), no_block);
+    if (!HARDENED && block == NULL)
+        block = door_malloc(bytes);
     if (UNLIKELY(((uintptr_t)block & (alignment - 1)) != 0)) {
         hot_free(block);
         return door_malloc_kept(size, alignment, FAMILY_MALLOC);
@@ -26,7 +34,7 @@ static FRAGILE void *of_size(size_t alignment, size_t bytes, size_t size)
 }
 
 /* `alignment` is a power of two. */
-static FRAGILE void *allocate(size_t alignment, size_t size)
+static NOINLINE FRAGILE void *allocate_any(size_t alignment, size_t size)
 {
     if (UNLIKELY(!view_is(VIEW_HEAP))) {
         if (!door_open()) {
@@ -45,24 +53,54 @@ static FRAGILE void *allocate(size_t alignment, size_t size)
     return door_malloc_large(size, alignment, &zero);
 }
 
+/* A block from its magazine, or NULL: then nothing is charged, and allocate_any has to look. The fixed class of a multiple of the
+ * alignment has blocks that are all aligned (size_class_aligned); a view that is closed has none in any magazine. For a request of
+ * nothing, and an alignment of zero, there is none either. */
+ALWAYS_INLINE void *pop_aligned(size_t alignment, size_t size)
+{
+    size_t bytes = align_up(size, alignment);
+    if (HARDENED || UNLIKELY(alignment > UNIT_SIZE || size > SMALL_MAX || bytes - 1 >= SMALL_MAX))
+        return NULL;
+    unsigned class = size_class_of(bytes);
+    if (UNLIKELY(class >= SIZE_CLASSES_FIXED))
+        return NULL;
+    struct view *view = view_load();
+    void *block = hot_pop_of(class, size, view, no_block);
+    if (UNLIKELY(block == NULL))
+        (void)owner_subtract(&view->budget, -(int64_t)size);
+    return block;
+}
+
 FRAGILE void *hak_aligned_alloc(size_t alignment, size_t size)
 {
     if (UNLIKELY(!is_power_of_two(alignment))) {
         errno = EINVAL;
         return NULL;
     }
-    return allocate(alignment, size);
+    void *block = pop_aligned(alignment, size);
+    return LIKELY(block != NULL) ? block : allocate_any(alignment, size);
 }
 
-FRAGILE int hak_posix_memalign(void **out, size_t alignment, size_t size)
+static NOINLINE FRAGILE int posix_memalign_any(void **out, size_t alignment, size_t size)
 {
     if (!is_power_of_two(alignment) || alignment % sizeof(void *) != 0)
         return EINVAL;
     int saved = errno;
-    void *block = allocate(alignment, size);
+    void *block = allocate_any(alignment, size);
     errno = saved;
     if (block == NULL)
         return ENOMEM;
+    *out = block;
+    return 0;
+}
+
+FRAGILE int hak_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    /* A power of two, and a multiple of a pointer; or zero, to which nothing is aligned. */
+    bool is_sound = (alignment & ((alignment - 1) | (sizeof(void *) - 1))) == 0;
+    void *block = LIKELY(is_sound) ? pop_aligned(alignment, size) : NULL;
+    if (UNLIKELY(block == NULL))
+        return posix_memalign_any(out, alignment, size);
     *out = block;
     return 0;
 }
@@ -76,12 +114,12 @@ FRAGILE void *hak_memalign(size_t alignment, size_t size)
     size_t rounded = 1;
     while (rounded < alignment)
         rounded *= 2;
-    return allocate(rounded, size);
+    return allocate_any(rounded, size);
 }
 
 FRAGILE void *hak_valloc(size_t size)
 {
-    return allocate(os_page_size(), size);
+    return allocate_any(os_page_size(), size);
 }
 
 FRAGILE void *hak_pvalloc(size_t size)
@@ -90,5 +128,5 @@ FRAGILE void *hak_pvalloc(size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    return allocate(os_page_size(), align_up(size, os_page_size()));
+    return allocate_any(os_page_size(), align_up(size, os_page_size()));
 }

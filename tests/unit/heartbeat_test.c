@@ -57,6 +57,23 @@ static void requested_bytes_are_exact(void)
     CHECK(requested(heap) == wanted + 1000);
 }
 
+/* From magazines, from the door, and large ones. */
+static void aligned_requests_are_exact(void)
+{
+    uint64_t seed = 17;
+    struct heap *heap = heap_own();
+    int64_t wanted = requested(heap);
+    for (size_t i = 0; i < scaled_work(100000); i++) {
+        size_t bytes = random_below(&seed, random_below(&seed, 100) == 0 ? 100000 : 2000);
+        size_t alignment = (size_t)8 << random_below(&seed, 13);
+        void *block = hak_aligned_alloc(alignment, bytes);
+        CHECK(block != NULL && (uintptr_t)block % alignment == 0);
+        wanted += (int64_t)bytes;
+        CHECK(requested(heap) == wanted);
+        hak_free(block);
+    }
+}
+
 static void empty_blocks_cost_nothing(void)
 {
     struct heap *heap = heap_own();
@@ -203,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(requested_bytes_are_exact),
+        UNIT_TEST(aligned_requests_are_exact),
         UNIT_TEST(empty_blocks_cost_nothing),
         UNIT_TEST(impossible_requests_do_no_harm),
         UNIT_TEST(beats_come_by_bytes),

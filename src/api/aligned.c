@@ -58,8 +58,10 @@ static NOINLINE FRAGILE void *allocate_any(size_t alignment, size_t size)
  * nothing, and an alignment of zero, there is none either. */
 ALWAYS_INLINE void *pop_aligned(size_t alignment, size_t size)
 {
+    if (HARDENED || UNLIKELY(alignment > UNIT_SIZE || size > SMALL_MAX))
+        return NULL;
     size_t bytes = align_up(size, alignment);
-    if (HARDENED || UNLIKELY(alignment > UNIT_SIZE || size > SMALL_MAX || bytes - 1 >= SMALL_MAX))
+    if (UNLIKELY(bytes - 1 >= SMALL_MAX))
         return NULL;
     unsigned class = size_class_of(bytes);
     if (UNLIKELY(class >= SIZE_CLASSES_FIXED))

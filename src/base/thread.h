@@ -11,9 +11,9 @@
 ALWAYS_INLINE uintptr_t thread_self(void)
 {
 #if defined(__x86_64__)
-    uintptr_t self; /* the word there is its own address */
-    __asm__("mov %%fs:0, %0" : "=r"(self));
-    return self;
+    uintptr_t pointer; /* the word there is its own address */
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    return pointer;
 #elif defined(__aarch64__)
     return (uintptr_t)__builtin_thread_pointer();
 #endif

@@ -126,6 +126,8 @@ static struct run *with_room(struct shard *shard, uint32_t class)
 static struct run *of_one_block(struct shard *shard, size_t bytes)
 {
     size_t units = align_up(divide_up(bytes, UNIT_SIZE), units_per_page());
+    if (!span_may_promise(units))
+        return NULL;
     struct run *run = make_record((uint32_t)(shard - shards), SIZE_CLASSES, 1, units, units << UNIT_SHIFT);
     return run != NULL && add_units(shard, run) ? run : NULL;
 }

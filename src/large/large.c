@@ -253,6 +253,8 @@ static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
 
 static NOINLINE struct large *make_for(size_t units, size_t size, size_t align, bool *zero)
 {
+    if (!span_may_promise(units))
+        return NULL;
     if (!HARDENED) /* whose freed blocks rest */
         make_room(units);
     struct large *block = make(units, max_size(align >> UNIT_SHIFT, 1), zero);
@@ -432,7 +434,7 @@ void *large_resize(struct large *block, size_t size)
     if (HARDENED)
         return resize_fenced(block, size);
     size_t units = units_for(size);
-    if (units > block->units && !extend(block, units) && !try_move(block, units))
+    if (units > block->units && (!span_may_promise(units) || (!extend(block, units) && !try_move(block, units))))
         return NULL;
     if (units < block->units)
         shrink(block, units);

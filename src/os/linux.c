@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -112,6 +113,20 @@ void *os_reserve(void *hint, size_t bytes)
 bool os_commit(void *at, size_t bytes)
 {
     return !is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, READ_WRITE, 0, 0));
+}
+
+bool os_is_beyond(size_t bytes)
+{
+    struct sysinfo machine;
+    if (is_error(kernel(SYS_sysinfo, (long)&machine, 0, 0, 0, 0)))
+        return false;
+    if (machine.mem_unit == 0 || bytes / machine.mem_unit <= machine.totalram + machine.totalswap)
+        return false;
+    void *promised = map(NULL, bytes, READ_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    if (promised == NULL)
+        return true;
+    os_release(promised, bytes);
+    return false;
 }
 
 bool os_purge(void *at, size_t bytes)

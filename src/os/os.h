@@ -105,6 +105,10 @@ uint64_t os_random(void);
 /* Is the process set-user-ID or otherwise not to trust its environment? */
 bool os_is_secure(void);
 
+/* Are so many bytes more than memory and swap space of the machine, and would the kernel not give a process so many? What is
+ * reserved here it does not count; but vm.overcommit_memory is the administrator's word on what may be promised. */
+bool os_is_beyond(size_t bytes);
+
 /* Bytes of address space that the process may still map, as far as RLIMIT_AS knows. */
 size_t os_address_limit(void);
 

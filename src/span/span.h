@@ -16,7 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/compiler.h"
+#include "config/size_class.h"
+#include "os/os.h"
+
+/* Where the kernel would promise a process no more than there is, nor is more promised here: the program is told at once, and not
+ * by a signal when it has used what there is. Its tables alone would take 1/1000 of it. Takes no lock. */
+ALWAYS_INLINE bool span_may_promise(size_t units)
+{
+    size_t bytes = units << UNIT_SHIFT;
+    return LIKELY(bytes < GIB) || !os_is_beyond(bytes); /* a GiB any machine has */
+}
 
 /* A run of `units` units, its address a multiple of `align` units (a power of two). *zero says whether all of it reads
  * as zero. NULL: out of memory, or beyond the hard limit (limit.h). */

@@ -364,6 +364,11 @@ static void refuses_what_cannot_be(void)
     errno = 0;
     CHECK(hak_realloc(block, PTRDIFF_MAX) == NULL && errno == ENOMEM);
     CHECK(is_checked(block));
+    fake_os_refuse(FAKE_BEYOND, 1, FAKE_EVERY);
+    errno = 0;
+    CHECK(hak_malloc(GIB) == NULL && errno == ENOMEM);
+    CHECK(fake_os_refused() > 0);
+    fake_os_obey();
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 #include "os/os.h"
 #include "random.h"
 
-enum { KINDS = 18 };
+enum { KINDS = 19 };
 
 _Static_assert(FAKE_ALL == (1 << KINDS) - 1, "a count for each kind");
 
@@ -172,6 +172,7 @@ bool __wrap_os_purge(void *at, size_t bytes);
 bool __wrap_os_close(void *at, size_t bytes);
 enum os_collapse __wrap_os_collapse(void *at);
 bool __wrap_os_forbid(void *at, size_t bytes);
+bool __wrap_os_is_beyond(size_t bytes);
 bool __wrap_os_renew(void *at, size_t bytes);
 bool __wrap_os_refill_hole(void *at, size_t bytes);
 bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
@@ -280,6 +281,12 @@ bool __wrap_os_forbid(void *at, size_t bytes)
 {
     check_pages(at, bytes);
     return !refuses(FAKE_CLOSE) && __real_os_forbid(at, bytes);
+}
+
+bool __wrap_os_is_beyond(size_t bytes)
+{
+    (void)bytes;
+    return refuses(FAKE_BEYOND);
 }
 
 bool __wrap_os_renew(void *at, size_t bytes)

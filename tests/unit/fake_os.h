@@ -6,7 +6,7 @@
  * HAK_TEST_PAGE_SIZE in the environment makes pages larger than the system's: os_page_size says so, reservations
  * start on one, and a call whose address or size is not a multiple of it ends the program.
  *
- * Nothing is ever put into a huge page.
+ * Nothing is ever put into a huge page. The kernel promises any number of bytes.
  *
  * The service thread is one of libc's here, so that what it runs may use CHECK and all of libc.
  *
@@ -39,7 +39,8 @@ enum fake_calls {
     FAKE_CLOSE = 1 << 15,
     FAKE_COLLAPSE = 1 << 16,       /* not now */
     FAKE_NEVER_COLLAPSE = 1 << 17, /* the kernel has no huge pages */
-    FAKE_ALL = (1 << 18) - 1,
+    FAKE_BEYOND = 1 << 18,         /* os_is_beyond: it is */
+    FAKE_ALL = (1 << 19) - 1,
 };
 
 #define FAKE_EVERY SIZE_MAX

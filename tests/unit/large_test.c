@@ -180,6 +180,28 @@ static void impossible_sizes_are_null(void)
     CHECK(large_find(at) != NULL);
 }
 
+/* Of a GiB and more the kernel is asked; what there is has been asked for, and is not asked about again. */
+static void what_the_kernel_would_not_promise_is_null(void)
+{
+    large_init();
+    bool zero;
+    char *at = large_take(100 * MIB);
+    write_words(at, 0, 100 * MIB, 3);
+    fake_os_refuse(FAKE_BEYOND, 1, FAKE_EVERY);
+    CHECK(large_alloc(GIB, 1, &zero) == NULL && fake_os_refused() == 1);
+    CHECK(large_resize(large_find(at), GIB) == NULL && fake_os_refused() == 2);
+    check_words(at, 100 * MIB, 3);
+    char *less = large_alloc(GIB - UNIT_SIZE * 8, 1, &zero);
+    CHECK(less != NULL && fake_os_refused() == 2);
+    CHECK(large_resize(large_find(less), 100 * MIB) == less && fake_os_refused() == 2);
+    fake_os_obey();
+    char *more = large_alloc(GIB, 1, &zero);
+    CHECK(more != NULL);
+    fake_os_refuse(FAKE_BEYOND, 1, FAKE_EVERY);
+    CHECK(large_resize(large_find(more), GIB / 2) == more && fake_os_refused() == 0);
+    fake_os_obey();
+}
+
 static void faults_get_verdicts(void)
 {
     large_init();
@@ -344,6 +366,7 @@ int main(void)
         UNIT_TEST(everything_goes_back),
         UNIT_TEST(aligns_as_asked),
         UNIT_TEST(impossible_sizes_are_null),
+        UNIT_TEST(what_the_kernel_would_not_promise_is_null),
         UNIT_TEST(faults_get_verdicts),
         UNIT_TEST(shrinks_and_grows_in_place),
         UNIT_TEST(moves_pages),

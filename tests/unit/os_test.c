@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -113,6 +114,24 @@ static void closed_pages_read_as_zero(void)
     if (locked)
         CHECK(munlock(at + page, page) == 0);
     os_release(at, 4 * page);
+}
+
+/* Not the fake one. */
+bool __real_os_is_beyond(size_t bytes);
+
+/* 64 TiB are more than a machine has, and 128 more than a process may map. */
+static void promises_are_the_kernels(void)
+{
+    FILE *file = fopen("/proc/sys/vm/overcommit_memory", "r");
+    int policy = -1;
+    CHECK(file != NULL && fscanf(file, "%d", &policy) == 1);
+    CHECK(fclose(file) == 0);
+    errno = 44;
+    CHECK(!__real_os_is_beyond(page) && !__real_os_is_beyond(MIB));
+    CHECK(__real_os_is_beyond((size_t)1 << 47));
+    if (policy != 1)
+        CHECK(__real_os_is_beyond((size_t)1 << 46));
+    CHECK(errno == 44);
 }
 
 /* Not the fake one. */
@@ -316,6 +335,7 @@ int main(void)
         UNIT_TEST(purged_pages_read_as_zero),
         UNIT_TEST(refused_purge_keeps_content),
         UNIT_TEST(closed_pages_read_as_zero),
+        UNIT_TEST(promises_are_the_kernels),
         UNIT_TEST(two_mappings_are_not_all_there_is),
         UNIT_TEST(forbidden_pages_keep_content),
         UNIT_TEST(cleared_pages_read_as_zero),

@@ -311,10 +311,16 @@ ALWAYS_INLINE struct heap *enter_for_slab(uintptr_t tag)
     return heap;
 }
 
-/* What most frees that come to the door are, of another heap's block, is done here if it is but a word in a letter. */
-ALWAYS_INLINE bool sent_at_once(struct heap *heap, uintptr_t tag, void *p)
+/* What most frees that come to the door are is done here: own blocks, whose magazine is full, and another heap's if that is but a word
+ * in a letter. `heap`: its door is entered; NULL: it could not be. */
+ALWAYS_INLINE bool freed_at_once(struct heap *heap, uintptr_t tag, void *p)
 {
-    if (heap == NULL || !mail_add(heap, tag, p))
+    uintptr_t class = tag ^ (uintptr_t)heap;
+    if (heap == NULL)
+        return false;
+    if (class < SIZE_CLASSES)
+        route_own(heap, (unsigned)class, p);
+    else if (!mail_add(heap, tag, p))
         return false;
     entry_leave(heap);
     return true;
@@ -324,7 +330,7 @@ NOINLINE void door_free(void *p)
 {
     uintptr_t tag = arena_tag(p);
     struct heap *heap = enter_for_slab(tag);
-    if (!sent_at_once(heap, tag, p))
+    if (!freed_at_once(heap, tag, p))
         free_any(heap, p);
 }
 
@@ -333,7 +339,7 @@ NOINLINE void door_free_as(void *p, struct freeing how)
     uintptr_t tag = arena_tag(p);
     struct heap *heap = enter_for_slab(tag);
     bool fits = how.size == SIZE_UNKNOWN || how.size <= size_classes[tag % SIZE_CLASSES].size;
-    if (!fits || !sent_at_once(heap, tag, p))
+    if (!fits || !freed_at_once(heap, tag, p))
         free_as(heap, p, how);
 }
 

@@ -5,10 +5,10 @@
  *                        │                  large_alloc       nothing to be had: relief_give_back, once more
  *                        │           leave ─▶ heartbeat, relief_at_heartbeat; outside: relief_tell
  *                        └── no heap: start_thread; in the door already, or dead: orphan_malloc
- *   hot_free ────▶ door_free ────▶ enter ─▶ route_free ─▶ magazine_push ─▶ shelf_put …   mine
- *                                                        mail_add, mail_send            another heap's
- *                                                        large_free                     large
- *                                                        report_pointer                 not a block: ends here
+ *   hot_free ────▶ door_free ────▶ enter ─▶ route_own ─▶ magazine_push ─▶ shelf_put …    mine
+ *                                           mail_add, mail_send                         another heap's
+ *                                           route_free ─▶ large_free                    large
+ *                                                         report_pointer                not a block: ends here
  */
 #ifndef HAK_HEAP_DOOR_H
 #define HAK_HEAP_DOOR_H

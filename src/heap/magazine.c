@@ -303,11 +303,6 @@ void magazine_push(struct heap *heap, unsigned class, void *p)
     magazine_open(heap, class, top);
 }
 
-bool magazine_is_top(const struct heap *heap, unsigned class, const void *p)
-{
-    return p != NULL && load_relaxed(heap->view.top[class]) == p;
-}
-
 void magazine_widen(struct heap *heap, unsigned class, size_t count)
 {
     size_t capacity = min_size(count, capacity_most(class));

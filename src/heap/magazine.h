@@ -58,7 +58,10 @@ ALWAYS_INLINE bool magazine_keep(struct heap *heap, unsigned class, void *p)
 }
 
 /* Is p the block pushed last? */
-bool magazine_is_top(const struct heap *heap, unsigned class, const void *p);
+ALWAYS_INLINE bool magazine_is_top(const struct heap *heap, unsigned class, const void *p)
+{
+    return p != NULL && load_relaxed(heap->view.top[class]) == p;
+}
 
 /* Gives the oldest `count` blocks back (all, if there are fewer), but for those that cannot be sent. */
 void magazine_flush(struct heap *heap, unsigned class, size_t count);

@@ -81,7 +81,7 @@ static void free_large(struct heap *heap, void *p, const struct freeing *how)
     }
 }
 
-static void free_own(struct heap *heap, unsigned class, void *p)
+void route_own(struct heap *heap, unsigned class, void *p)
 {
     if (magazine_is_top(heap, class, p))
         report_pointer(FAULT_DOUBLE_FREE, p);
@@ -131,7 +131,7 @@ void route_free(struct heap *heap, void *p, const struct freeing *how)
     if (UNLIKELY(how->size != SIZE_UNKNOWN))
         verify_size(tag, p, how->size);
     if (class < SIZE_CLASSES) {
-        free_own(heap, (unsigned)class, p);
+        route_own(heap, (unsigned)class, p);
     } else if (tag >= TAG_KINDS) {
         send(heap, tag, p);
     } else if (tag == TAG_LARGE) {

@@ -4,7 +4,6 @@
 
 #include "arena/meta.h"
 #include "base/bits.h"
-#include "base/fail.h"
 
 static size_t record_bytes(uint32_t blocks)
 {
@@ -71,45 +70,15 @@ unsigned slab_take(struct slab *slab, void **top, unsigned want)
     return taken;
 }
 
-/* The index of the block that starts at p, or `blocks` and more if none does. */
-static uint32_t index_of(const struct slab *slab, const void *p)
-{
-    size_t offset = (size_t)((const char *)p - slab->base);
-    ASSERT(offset < slab->units * UNIT_SIZE);
-    uint32_t index = (uint32_t)(offset * slab->reciprocal >> 32);
-    return (size_t)index * slab->stride == offset ? index : UINT32_MAX;
-}
-
-bool slab_holds(const struct slab *slab, const void *p)
-{
-    return index_of(slab, p) < slab->blocks;
-}
-
 UNSANITIZED bool slab_is_free(const struct slab *slab, const void *p)
 {
-    uint32_t index = index_of(slab, p);
+    uint32_t index = slab_index(slab, p);
     return (slab->bitmap[index / 64] >> index % 64 & 1) != 0;
-}
-
-enum slab_verdict slab_put(struct slab *slab, const void *p)
-{
-    uint32_t index = index_of(slab, p);
-    if (UNLIKELY(index >= slab->blocks))
-        return SLAB_NOT_A_BLOCK;
-    uint64_t bit = (uint64_t)1 << index % 64;
-    uint64_t *word = &slab->bitmap[index / 64];
-    if (UNLIKELY((*word & bit) != 0))
-        return SLAB_DOUBLE_FREE;
-    *word |= bit;
-    slab->free++;
-    if (index / 64 < slab->hint)
-        slab->hint = index / 64;
-    return SLAB_FINE;
 }
 
 void slab_unput(struct slab *slab, const void *p)
 {
-    uint32_t index = index_of(slab, p);
+    uint32_t index = slab_index(slab, p);
     slab->bitmap[index / 64] &= ~((uint64_t)1 << index % 64);
     slab->free--;
 }

@@ -64,14 +64,39 @@ void slab_set_clean(struct slab *slab, uint32_t clean);
  * come out ascending. Returns how many. Does not touch the blocks. */
 unsigned slab_take(struct slab *slab, void **top, unsigned want);
 
+/* The index of the block that starts at p, which lies in the slab, or `blocks` and more if none does. */
+ALWAYS_INLINE uint32_t slab_index(const struct slab *slab, const void *p)
+{
+    size_t offset = (size_t)((const char *)p - slab->base);
+    uint32_t index = (uint32_t)(offset * slab->reciprocal >> 32);
+    return (size_t)index * slab->stride == offset ? index : UINT32_MAX;
+}
+
 /* Is p the start of a block, whatever its state? */
-bool slab_holds(const struct slab *slab, const void *p);
+ALWAYS_INLINE bool slab_holds(const struct slab *slab, const void *p)
+{
+    return slab_index(slab, p) < slab->blocks;
+}
 
 /* Is the block at p, which is the start of one, free? Without a lock, at some moment. */
 bool slab_is_free(const struct slab *slab, const void *p);
 
 /* Takes back a block. Anything but SLAB_FINE leaves the slab as it was. */
-enum slab_verdict slab_put(struct slab *slab, const void *p);
+ALWAYS_INLINE enum slab_verdict slab_put(struct slab *slab, const void *p)
+{
+    uint32_t index = slab_index(slab, p);
+    if (UNLIKELY(index >= slab->blocks))
+        return SLAB_NOT_A_BLOCK;
+    uint64_t bit = (uint64_t)1 << index % 64;
+    uint64_t *word = &slab->bitmap[index / 64];
+    if (UNLIKELY((*word & bit) != 0))
+        return SLAB_DOUBLE_FREE;
+    *word |= bit;
+    slab->free++;
+    if (index / 64 < slab->hint)
+        slab->hint = index / 64;
+    return SLAB_FINE;
+}
 
 /* Gives back the pages without a block that is live or in a magazine. Returns their bytes: 0 where the kernel refused, or
  * all such pages are given back already. */

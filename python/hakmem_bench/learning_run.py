@@ -147,7 +147,7 @@ def stages(*, quick: bool) -> list[Stage]:
         Stage("phases", (learning.PHASES,), (*fixed, LEARNING, *less), 2, 1, told=True),
         Stage("adversary", (learning.ADVERSE,), (OURS, LEARNING), 3, 1, told=True),
         Stage("classes", learning.CLASS_FIT, (OURS, LEARNING, without("classes")), 5, 2, short=True),
-        Stage("suite", quick_suite if quick else _suite(), (OURS, LEARNING), 6, 2, short=True),
+        Stage("suite", quick_suite if quick else _suite(), (OURS, LEARNING), 9, 2),
     ]
 
 

@@ -24,8 +24,8 @@ struct bigcache_shard bigcache_shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = L
 
 static struct list bins[SHARDS][BINS];
 
-/* Bit i: shard i keeps something. */
-static uint32_t kept_in;
+/* Bit i: shard i has kept something. */
+static uint32_t used_in;
 
 static struct list *bin_in(const struct bigcache_shard *shard, unsigned bin)
 {
@@ -107,8 +107,8 @@ static void put_in(struct bigcache_shard *shard, struct large *block)
     }
     list_push_front(bin_in(shard, bin_of(block->units)), &block->link);
     list_push_front(of_lease, &block->age);
-    if (shard->bytes == 0)
-        add_relaxed(&kept_in, bit_of(shard));
+    if ((load_relaxed(&used_in) & bit_of(shard)) == 0)
+        add_relaxed(&used_in, bit_of(shard));
     store_relaxed(&shard->bytes, shard->bytes + bytes_of(block));
 }
 
@@ -118,8 +118,6 @@ static void take_out(struct bigcache_shard *shard, struct list *bin, struct larg
     list_remove(bin, &block->link);
     list_remove(&shard->by_age[block->lease], &block->age);
     store_relaxed(&shard->bytes, shard->bytes - bytes_of(block));
-    if (shard->bytes == 0)
-        sub_relaxed(&kept_in, bit_of(shard));
     if (last)
         forget_oldest(shard, block);
 }
@@ -211,10 +209,9 @@ struct large *bigcache_get(size_t units, uint32_t site)
 {
     const struct wanted wanted = {units, units + units / 4, site};
     unsigned own = shard_of_thread();
-    uint32_t kept = load_relaxed(&kept_in);
-    struct large *found = (kept >> own & 1) != 0 ? get_from(&bigcache_shards[own], &wanted) : NULL;
-    for (kept &= ~(1u << own); kept != 0 && found == NULL; kept &= kept - 1)
-        found = get_from(&bigcache_shards[__builtin_ctz(kept)], &wanted);
+    struct large *found = get_from(&bigcache_shards[own], &wanted);
+    for (uint32_t used = load_relaxed(&used_in) & ~(1u << own); used != 0 && found == NULL; used &= used - 1)
+        found = get_from(&bigcache_shards[__builtin_ctz(used)], &wanted);
     return found;
 }
 
@@ -222,9 +219,10 @@ struct large *bigcache_get(size_t units, uint32_t site)
 static struct bigcache_shard *oldest_shard(void)
 {
     struct bigcache_shard *oldest = NULL;
-    for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1) {
-        struct bigcache_shard *shard = &bigcache_shards[__builtin_ctz(kept)];
-        if (oldest == NULL || load_relaxed(&shard->oldest_ms) < load_relaxed(&oldest->oldest_ms))
+    for (uint32_t used = load_relaxed(&used_in); used != 0; used &= used - 1) {
+        struct bigcache_shard *shard = &bigcache_shards[__builtin_ctz(used)];
+        if (load_relaxed(&shard->bytes) != 0
+            && (oldest == NULL || load_relaxed(&shard->oldest_ms) < load_relaxed(&oldest->oldest_ms)))
             oldest = shard;
     }
     return oldest;
@@ -257,6 +255,8 @@ struct large *bigcache_evict(uint64_t before_ms)
 
 static void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct list *old)
 {
+    if (load_relaxed(&shard->bytes) == 0)
+        return;
     lock_take(&shard->lock);
     for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
         unsigned lease = (unsigned)__builtin_ctzll(left);
@@ -274,15 +274,15 @@ static void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct
 
 void bigcache_evict_old(uint64_t now_ms, struct list *old)
 {
-    for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1)
-        evict_old_from(&bigcache_shards[__builtin_ctz(kept)], now_ms, old);
+    for (uint32_t used = load_relaxed(&used_in); used != 0; used &= used - 1)
+        evict_old_from(&bigcache_shards[__builtin_ctz(used)], now_ms, old);
 }
 
 size_t bigcache_bytes(void)
 {
     size_t bytes = 0;
-    for (uint32_t kept = load_relaxed(&kept_in); kept != 0; kept &= kept - 1)
-        bytes += load_relaxed(&bigcache_shards[__builtin_ctz(kept)].bytes);
+    for (uint32_t used = load_relaxed(&used_in); used != 0; used &= used - 1)
+        bytes += load_relaxed(&bigcache_shards[__builtin_ctz(used)].bytes);
     return bytes;
 }
 

@@ -35,14 +35,24 @@ enum { MOVED_MOST = 4096 };
 /* No foreign memory begins with this by chance, nor with 0. */
 #define MOVE_MARK 0x9d5ca7e3u
 
-struct large_live large_live[SHARDS];
+struct large_live large_live[SHARDS + LARGE_LIVE_OWN];
 static size_t moved_blocks;
 
-static void count_live(size_t blocks, size_t bytes)
+static void count_shared(size_t blocks, size_t bytes)
 {
-    struct large_live *own = &large_live[shard_of_thread()];
-    add_relaxed(&own->blocks, blocks);
-    add_relaxed(&own->bytes, bytes);
+    struct large_live *shared = &large_live[shard_of_thread()];
+    add_relaxed(&shared->blocks, blocks);
+    add_relaxed(&shared->bytes, bytes);
+}
+
+static void count_live(struct large_live *own, size_t blocks, size_t bytes)
+{
+    if (UNLIKELY(own == NULL)) {
+        count_shared(blocks, bytes);
+        return;
+    }
+    owner_add(&own->blocks, blocks);
+    owner_add(&own->bytes, bytes);
 }
 
 /* A hardened block has a page behind it. */
@@ -56,12 +66,6 @@ static size_t units_for(size_t size)
 static size_t usable(const struct large *block, size_t size)
 {
     return HARDENED ? size : min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
-}
-
-static void go_live(struct large *block)
-{
-    arena_assign(block->base, 1, TAG_LARGE, block);
-    count_live(1, block->bytes);
 }
 
 static void set_untouched(struct large *block, size_t bytes)
@@ -270,7 +274,7 @@ static NOINLINE struct large *make_for(size_t units, size_t size, size_t align, 
     return block;
 }
 
-void *large_alloc_at(size_t size, size_t align, uint32_t site, bool *zero)
+void *large_alloc_at(size_t size, size_t align, uint32_t site, struct large_live *live, bool *zero)
 {
     size_t units = units_for(size);
     *zero = false;
@@ -281,7 +285,8 @@ void *large_alloc_at(size_t size, size_t align, uint32_t site, bool *zero)
         return NULL;
     if (UNLIKELY(site != SITE_NONE))
         site_note_request(block, site, size);
-    go_live(block);
+    arena_assign(block->base, 1, TAG_LARGE, block);
+    count_live(live, 1, block->bytes);
     return block->base;
 }
 
@@ -309,7 +314,7 @@ static COLD void let_go(struct large *block)
     release(block);
 }
 
-enum large_verdict large_free(void *p, struct large_freed *freed)
+enum large_verdict large_free(void *p, struct large_live *live, struct large_freed *freed)
 {
     uintptr_t expected = TAG_LARGE;
     if (((uintptr_t)p & (UNIT_SIZE - 1)) != 0)
@@ -328,7 +333,7 @@ enum large_verdict large_free(void *p, struct large_freed *freed)
     bool kept = bigcache_wants(block);
     if (HARDENED)
         fenced_close(block, kept);
-    count_live((size_t)-1, -block->bytes);
+    count_live(live, (size_t)-1, -block->bytes);
     if (!kept)
         let_go(block);
     else if (bigcache_put(block))
@@ -341,7 +346,7 @@ static void set_bytes(struct large *block, size_t size)
     size_t before = block->bytes;
     block->bytes = usable(block, size);
     note_use(block);
-    count_live(0, block->bytes - before);
+    count_shared(0, block->bytes - before);
 }
 
 /* For the pages of a run of `old_bytes`. */
@@ -425,7 +430,7 @@ static void *resize_fenced(struct large *block, size_t size)
     size_t before = block->bytes;
     if (!fenced_resize(block, size))
         return NULL;
-    count_live(0, size - before);
+    count_shared(0, size - before);
     return block->base;
 }
 
@@ -445,7 +450,7 @@ void *large_resize(struct large *block, size_t size)
 void large_stats(struct large_stats *stats)
 {
     *stats = (struct large_stats){0};
-    for (unsigned i = 0; i < SHARDS; i++) {
+    for (unsigned i = 0; i < SHARDS + LARGE_LIVE_OWN; i++) {
         stats->live_blocks += load_relaxed(&large_live[i].blocks);
         stats->live_bytes += load_relaxed(&large_live[i].bytes);
         stats->untouched_bytes += load_relaxed(&large_live[i].untouched);

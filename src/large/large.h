@@ -42,13 +42,33 @@ struct large {
 
 enum large_verdict { LARGE_FINE, LARGE_NOT_A_BLOCK, LARGE_DOUBLE_FREE, LARGE_OVERRUN };
 
+/* Live blocks. Each may be counted out elsewhere than it was counted in: only the sums mean something. */
+struct large_live {
+    size_t blocks;
+    size_t bytes;     /* usable */
+    size_t untouched; /* of kept blocks, too */
+} ALIGNED(SHARD_ALIGN);
+
+/* The heaps with the lowest numbers have one each, that only their owners write: a locked instruction for each count would be a third
+ * of what a block that the BigCache lends costs. The others, and threads without a heap, share the first SHARDS. */
+enum { LARGE_LIVE_OWN = 64 };
+
+extern HIDDEN struct large_live large_live[SHARDS + LARGE_LIVE_OWN];
+
+/* Of the heap of that number; NULL: it shares. */
+ALWAYS_INLINE struct large_live *large_live_of(uint32_t number)
+{
+    return number < LARGE_LIVE_OWN ? &large_live[SHARDS + number] : NULL;
+}
+
 /* A block of at least `size` bytes (at most PTRDIFF_MAX), aligned to `align` (a power of two) and at least
- * to a unit, for a site (site.h). *zero says whether it reads as zero. NULL: out of memory. */
-void *large_alloc_at(size_t size, size_t align, uint32_t site, bool *zero);
+ * to a unit, for a site (site.h). *zero says whether it reads as zero. Counted in `live`, which is the caller's own, or NULL.
+ * NULL: out of memory. */
+void *large_alloc_at(size_t size, size_t align, uint32_t site, struct large_live *live, bool *zero);
 
 ALWAYS_INLINE void *large_alloc(size_t size, size_t align, bool *zero)
 {
-    return large_alloc_at(size, align, 0, zero);
+    return large_alloc_at(size, align, 0, NULL, zero);
 }
 
 /* Makes the first `bytes` of the live block at p, or a little more, read as zero; what of it is not in memory is not written. */
@@ -60,8 +80,8 @@ struct large_freed {
     struct sample *sample;
 };
 
-/* Frees the block at p, whose unit is tagged as large. */
-enum large_verdict large_free(void *p, struct large_freed *freed);
+/* Frees the block at p, whose unit is tagged as large. `live`: as above. */
+enum large_verdict large_free(void *p, struct large_live *live, struct large_freed *freed);
 
 /* The record of the live block at p, or NULL if none starts there. */
 struct large *large_find(const void *p);
@@ -80,15 +100,6 @@ void large_evict_all(void);
 /* Gives back those that were kept for as long as policy says for their sizes, and what exceeds the budget. `now_ms` is a time of
  * clock_now_ms. */
 void large_evict_old(uint64_t now_ms);
-
-/* A block may be freed by a thread of another shard: only the sums mean something. */
-struct large_live {
-    size_t blocks;
-    size_t bytes;     /* usable */
-    size_t untouched; /* of kept blocks, too */
-} ALIGNED(SHARD_ALIGN);
-
-extern HIDDEN struct large_live large_live[SHARDS];
 
 struct large_stats {
     size_t live_blocks;

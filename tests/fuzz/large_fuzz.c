@@ -106,7 +106,7 @@ static void give(struct block *block)
     CHECK(record != NULL);
     size_t usable = record->bytes;
     check_words(block->at, block->bytes, block->mark);
-    CHECK(large_free(block->at, &freed) == LARGE_FINE && freed.bytes == usable);
+    CHECK(large_free(block->at, NULL, &freed) == LARGE_FINE && freed.bytes == usable);
     CHECK(large_find(block->at) == NULL);
     block->at = NULL;
 }
@@ -117,7 +117,7 @@ static void give_wrongly(const struct block *block, struct input *input)
     struct large_freed freed;
     size_t offset = input_below(input, block->bytes) & ~(size_t)7;
     if (offset % UNIT_SIZE != 0 && offset < UNIT_SIZE)
-        CHECK(large_free(block->at + offset, &freed) == LARGE_NOT_A_BLOCK);
+        CHECK(large_free(block->at + offset, NULL, &freed) == LARGE_NOT_A_BLOCK);
     CHECK(offset == 0 || large_find(block->at + offset) == NULL);
 }
 

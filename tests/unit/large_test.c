@@ -8,6 +8,7 @@
 #include "fake_os.h"
 #include "large/bigcache.h"
 #include "large/large.h"
+#include "large/site.h"
 #include "larges.h"
 #include "random.h"
 #include "scale.h"
@@ -95,7 +96,7 @@ static void model_free(struct block *block)
     check_words(block->at, block->bytes, block->mark);
     size_t usable = large_find(block->at)->bytes;
     struct large_freed freed;
-    CHECK(large_free(block->at, &freed) == LARGE_FINE && freed.bytes == usable);
+    CHECK(large_free(block->at, NULL, &freed) == LARGE_FINE && freed.bytes == usable);
     CHECK(large_find(block->at) == NULL);
     block->at = NULL;
 }
@@ -200,6 +201,29 @@ static void what_the_kernel_would_not_promise_is_null(void)
     fake_os_refuse(FAKE_BEYOND, 1, FAKE_EVERY);
     CHECK(large_resize(large_find(more), GIB / 2) == more && fake_os_refused() == 0);
     fake_os_obey();
+}
+
+/* Whoever counts a block in need not be who counts it out. */
+static void live_blocks_are_counted_in_sum(void)
+{
+    large_init();
+    struct large_live *counters[] = {NULL, large_live_of(0), large_live_of(LARGE_LIVE_OWN - 1), large_live_of(LARGE_LIVE_OWN)};
+    enum { COUNTERS = sizeof counters / sizeof counters[0] };
+    CHECK(counters[1] != NULL && counters[2] != NULL && counters[1] != counters[2] && counters[3] == NULL);
+    struct large_stats stats;
+    for (size_t in = 0; in < COUNTERS; in++) {
+        for (size_t out = 0; out < COUNTERS; out++) {
+            bool zero;
+            struct large_freed freed;
+            char *at = large_alloc_at(100000, 1, SITE_NONE, counters[in], &zero);
+            large_stats(&stats);
+            CHECK(stats.live_blocks == 1 && stats.live_bytes == large_find(at)->bytes);
+            CHECK(large_resize(large_find(at), 90000) == at);
+            CHECK(large_free(at, counters[out], &freed) == LARGE_FINE);
+            large_stats(&stats);
+            CHECK(stats.live_blocks == 0 && stats.live_bytes == 0);
+        }
+    }
 }
 
 static void faults_get_verdicts(void)
@@ -367,6 +391,7 @@ int main(void)
         UNIT_TEST(aligns_as_asked),
         UNIT_TEST(impossible_sizes_are_null),
         UNIT_TEST(what_the_kernel_would_not_promise_is_null),
+        UNIT_TEST(live_blocks_are_counted_in_sum),
         UNIT_TEST(faults_get_verdicts),
         UNIT_TEST(shrinks_and_grows_in_place),
         UNIT_TEST(moves_pages),

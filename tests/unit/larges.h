@@ -24,7 +24,7 @@ static inline char *large_take(size_t bytes)
 static inline enum large_verdict large_try_give(char *at)
 {
     struct large_freed freed;
-    return large_free(at, &freed);
+    return large_free(at, NULL, &freed);
 }
 
 static inline void large_give(char *at)

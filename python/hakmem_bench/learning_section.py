@@ -137,12 +137,17 @@ def _phases(figures: Figures) -> str:
         "### When the program changes",
         f"{cell(test.what[:1].upper() + test.what[1:])}. *Best* is the policy, mode balanced among them, that pays "
         "least in the later half of the phase. *Back* is how long after the change learning pays, over a second, at "
-        f"most {over_time.NEAR:.2f} times what that does at the same time, in each run.",
+        f"most {over_time.NEAR:.2f} times what that does at the same time, in each run. *Lost* is what learning pays "
+        "more than that in the later half, beside its time on processors: a cost has the price of held memory in it, "
+        "which takes no time.",
         "![Cost, time and memory over the phases, and the ratings of policies](learning-phases.svg)",
     ]
     for what, kind in _KINDS:
         headings = ["phase", "begins at", "best", "learning / best", "learning / balanced", "back after"]
         rows = [_phase_row(figures, test, kind, index, phase) for index, phase in enumerate(over_time.phases(sample))]
+        if what == "cost":
+            headings.append("lost")
+            rows = [[*row, _lost(test, row[2], index)] for index, row in enumerate(rows)]
         unit = "Cost as the learner counts it" if what == "cost" else "Time on processors of an operation"
         parts.append(f"{unit}:\n\n{table(headings, rows)}")
     return "\n\n".join(parts)
@@ -166,6 +171,11 @@ def _phase_row(
     back = over_time.seconds_to(test, run.LEARNING, best, kind, index)
     told = ", ".join("never" if one is None else f"{one:.2f} s" for one in back)
     return [phase.name, f"{phase.begin:.0f} s", best, *map(_plain, ratios), told or "–"]
+
+
+def _lost(test: TestResult, best: str, index: int) -> str:
+    share = over_time.lost(test, run.LEARNING, best, index)
+    return f"{share:.2%}".replace("%", " %") if share is not None else "–"
 
 
 def _adversary(figures: Figures) -> str:

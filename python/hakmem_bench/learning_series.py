@@ -104,6 +104,23 @@ def settled_ratio(test: TestResult, over: str, under: str, kind: Callable[[Sampl
     return _median(ratios)
 
 
+def _lost(a: Sample, b: Sample, index: int) -> float | None:
+    found = phases(a)
+    one, other = settled(a, costs, index), settled(b, costs, index)
+    if one is None or other is None or index >= len(found):
+        return None
+    steps = _later_half(found[index])
+    mib = sum(paid[1] for step, paid in costs(a).items() if step in steps)
+    busy = sum(paid[0] for step, paid in times(a).items() if step in steps)
+    return (one - other) * mib / (busy * 1e9) if busy > 0 else None
+
+
+def lost(test: TestResult, over: str, under: str, index: int) -> float | None:
+    """Of the later half of a phase: how much more `over` pays than `under` would for the same, as a share of the time
+    that `over` is on processors. A ratio of two costs says nothing where both are next to nothing."""
+    return _median([one for a, b in pairs(test, over, under) if (one := _lost(a, b, index)) is not None])
+
+
 def _seconds_to(a: Sample, b: Sample, kind: Callable[[Sample], Rates], index: int) -> float | None:
     first, second = phases(a), phases(b)
     if index >= min(len(first), len(second)):

@@ -109,6 +109,13 @@ class Series(unittest.TestCase):
         self.assertEqual(learning_series.seconds_to(test, LEARNING, OURS, learning_series.costs, 0), [None])
         self.assertEqual(learning_series.settled_ratio(test, LEARNING, OURS, learning_series.costs, 1), 4)
 
+    def test_what_is_lost_is_a_share_of_the_time(self) -> None:
+        dear = sample([4e7])  # 4e9 ns for 10 MiB, of 4e7 s, in each step
+        test = test_of("phases", {LEARNING: dear, OURS: sample([1e7])})
+        self.assertAlmostEqual(learning_series.lost(test, LEARNING, OURS, 1) or 0, 3e9 / 4e16)
+        self.assertEqual(learning_series.lost(test, OURS, OURS, 1), 0)
+        self.assertIsNone(learning_series.lost(test, LEARNING, "absent", 1))
+
     def test_the_best_is_who_pays_least_in_that_phase(self) -> None:
         test = test_of("phases", {OURS: sample([1] * 8 + [3]), "other": sample([2])})
         names = [OURS, "other", "absent"]
@@ -154,6 +161,7 @@ class Section(unittest.TestCase):
         text = learning_section.section(result())
         self.assertIn("| one | 0 s | hakmem | 1.00 | 1.00 | 0.25 s, 0.25 s, 0.25 s |", text)
         self.assertIn("| two | 2 s | hakmem | 1.00 | 1.00 | 0.00 s, 0.00 s, 0.00 s |", text)
+        self.assertEqual(text.count("| 0.00 s, 0.00 s, 0.00 s | 0.00 % |"), 1)  # of costs only
 
     def test_the_adversary_tells_of_kills(self) -> None:
         text = learning_section.section(result())

@@ -28,7 +28,7 @@ static COLD void sample(struct heap *heap, const void *p, size_t size, struct os
 
 static void *allocate(struct heap *heap, size_t size, size_t align, uint32_t site, bool *zero)
 {
-    struct large_live *live = heap != NULL ? large_live_of(heap->number) : NULL;
+    struct large_live *live = heap_large_live(heap);
     void *block = large_alloc_at(size, align, site, live, zero);
     if (block == NULL && limit_is_short_of(size)) {
         (void)relief_give_back(heap);

@@ -27,6 +27,7 @@
 #include "base/lock.h"
 #include "config/size_class.h"
 #include "heap/counts.h"
+#include "large/large.h"
 #include "os/os.h"
 #include "slab/slab.h"
 
@@ -157,6 +158,12 @@ ALWAYS_INLINE uint64_t heap_requested(const struct heap *heap)
 {
     int64_t unspent = load_relaxed(&heap->view.budget) + load_relaxed(&heap->twin.budget);
     return (uint64_t)(load_relaxed(&heap->granted) - unspent);
+}
+
+/* Where the owner counts live large blocks. `heap` may be NULL: a thread that has none. */
+ALWAYS_INLINE struct large_live *heap_large_live(const struct heap *heap)
+{
+    return heap != NULL ? large_live_of(heap->number) : NULL;
 }
 
 ALWAYS_INLINE void tally(struct heap *heap, enum heap_count which)

@@ -62,7 +62,7 @@ static void free_large(struct heap *heap, void *p, const struct freeing *how)
     struct large_freed freed;
     if (UNLIKELY(how->site != 0))
         keep_for(p, how->site);
-    switch (large_free(p, heap != NULL ? large_live_of(heap->number) : NULL, &freed)) {
+    switch (large_free(p, heap_large_live(heap), &freed)) {
     case LARGE_FINE:
         break;
     case LARGE_NOT_A_BLOCK:

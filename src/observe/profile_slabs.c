@@ -71,11 +71,6 @@ static void count(ptrdiff_t blocks, uint32_t stride)
     store_relaxed(&slabs_live.bytes, slabs_live.bytes + (size_t)blocks * stride);
 }
 
-static size_t index_of(const struct slab *slab, const void *p)
-{
-    return (size_t)((const char *)p - slab->base) / slab->stride;
-}
-
 bool slabs_have_room(unsigned class)
 {
     return with_room[class].first != NULL || make(class);
@@ -86,7 +81,7 @@ void *slabs_take(unsigned class, struct sample *sample)
     struct slab *slab = LIST_ENTRY(with_room[class].first, struct slab, link);
     void *p;
     (void)slab_take(slab, &p, 1);
-    samples_of(slab)[index_of(slab, p)] = sample;
+    samples_of(slab)[slab_index(slab, p)] = sample;
     if (slab->free == 0)
         list_remove(&with_room[class], &slab->link);
     count(1, slab->stride);
@@ -102,7 +97,7 @@ enum slab_verdict slabs_put(void *p, struct sample **sample)
     if (verdict != SLAB_FINE)
         return verdict;
     struct list *room = &with_room[slab->class];
-    *sample = samples_of(slab)[index_of(slab, p)];
+    *sample = samples_of(slab)[slab_index(slab, p)];
     if (HARDENED)
         memset(p, 0, slab->stride);
     count(-1, slab->stride);

@@ -12,6 +12,7 @@
 #include "large/bigcache.h"
 #include "large/fenced.h"
 #include "large/site.h"
+#include "large/units.h"
 #include "os/os.h"
 #include "span/limit.h"
 #include "span/span.h"
@@ -31,9 +32,6 @@
 
 /* Each moved block is a mapping of its own, of the 65,530 that a process may have. */
 enum { MOVED_MOST = 4096 };
-
-/* No foreign memory begins with this by chance, nor with 0. */
-#define MOVE_MARK 0x9d5ca7e3u
 
 struct large_live large_live[SHARDS + LARGE_LIVE_OWN];
 static size_t moved_blocks;
@@ -90,57 +88,6 @@ static void note_use(struct large *block)
         set_untouched(block, min_size(block->untouched, behind_user(block)));
 }
 
-/* Gives back units where nothing may be mapped any more. If something is, it is somebody else's by now, or
- * still ours: the two look the same, and the units are not used again. */
-static void return_hole(char *at, size_t units, size_t bytes)
-{
-    if (os_refill_hole(at, bytes))
-        span_give(at, units, false);
-    else
-        span_abandon(units);
-}
-
-static uint32_t mark_of(const char *at)
-{
-    return MOVE_MARK ^ (uint32_t)((uintptr_t)at >> UNIT_SHIFT);
-}
-
-/* Of a run that the kernel is asked to replace. */
-static void mark(char *at)
-{
-    *(uint32_t *)(void *)at = mark_of(at);
-}
-
-/* Gives back a marked run that the kernel has refused to replace: a hole, or as it was, which the mark tells (at
- * the limit of mappings it refuses before it unmaps, and each such run would be lost). */
-static void return_refused(char *at, size_t units)
-{
-    if (os_holds(at, mark_of(at)))
-        span_give(at, units, true);
-    else
-        return_hole(at, units, units << UNIT_SHIFT);
-}
-
-/* Gives a moved run ordinary pages, so that its mapping merges with its neighbours. False: it was given back as it is. */
-static bool renew(char *at, size_t units)
-{
-    mark(at);
-    if (!os_renew(at, units << UNIT_SHIFT)) {
-        return_refused(at, units);
-        return false;
-    }
-    if (policy.huge == HUGE_ON)
-        os_allow_huge_pages(at, units << UNIT_SHIFT);
-    return true;
-}
-
-/* Gives a run back; `zero` if it reads as zero. */
-static void give_units(char *at, size_t units, bool moved, bool zero)
-{
-    if (!moved || renew(at, units))
-        span_give(at, units, !moved && !zero);
-}
-
 static void give_fenced(struct large *block)
 {
     bool zero;
@@ -157,7 +104,7 @@ static void release(struct large *block)
     if (HARDENED)
         give_fenced(block);
     else
-        give_units(block->base, block->units, block->moved, block->zero);
+        units_give(block->base, block->units, block->moved, block->zero);
     if (block->moved)
         sub_relaxed(&moved_blocks, (size_t)1);
     meta_free(block, sizeof *block);
@@ -197,16 +144,6 @@ static void make_room(size_t units)
     }
 }
 
-/* Forgets that large blocks started in these units. Looks before it writes: most of the tags of a huge sparse
- * block have never been touched. */
-static void clear_tags(const char *at, size_t units)
-{
-    uintptr_t *tag = arena.tags + arena_unit(at);
-    for (size_t i = 0; i < units; i++)
-        if (load_relaxed(&tag[i]) != TAG_NONE)
-            store_relaxed(&tag[i], (uintptr_t)TAG_NONE);
-}
-
 static void *take_span(size_t units, size_t align, bool *zero)
 {
     void *at = span_take(units, align, zero);
@@ -215,7 +152,7 @@ static void *take_span(size_t units, size_t align, bool *zero)
         at = span_take(units, align, zero);
     }
     if (at != NULL)
-        clear_tags(at, units);
+        units_clear_tags(at, units);
     return at;
 }
 
@@ -375,13 +312,13 @@ static bool move(struct large *block, size_t units)
     char *to = take_longer(units, old_bytes);
     if (to == NULL)
         return false;
-    mark(to);
+    units_mark(to);
     if (!move_pages(block, to, units)) {
-        return_refused(to, units);
+        units_give_refused(to, units);
         return false;
     }
     arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
-    return_hole(block->base, block->units, old_bytes);
+    units_give_hole(block->base, block->units, old_bytes);
     if (!block->moved)
         add_relaxed(&moved_blocks, (size_t)1);
     block->moved = true;
@@ -411,7 +348,7 @@ static bool extend(struct large *block, size_t units)
     char *end = block->base + (block->units << UNIT_SHIFT);
     if (block->moved || !span_extend(end, more, &zero))
         return false;
-    clear_tags(end, more);
+    units_clear_tags(end, more);
     block->units = units;
     set_untouched(block, zero ? block->untouched + (more << UNIT_SHIFT) : 0); /* until it is known what its user gets */
     return true;
@@ -420,7 +357,7 @@ static bool extend(struct large *block, size_t units)
 static void shrink(struct large *block, size_t units)
 {
     char *tail = block->base + (units << UNIT_SHIFT);
-    give_units(tail, block->units - units, block->moved, false);
+    units_give(tail, block->units - units, block->moved, false);
     block->units = units;
     set_untouched(block, 0);
 }

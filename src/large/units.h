@@ -1,0 +1,29 @@
+/*
+ * Runs of units as large blocks leave them to the span layer. The pages of a moved run came by mremap: its mapping is of its own
+ * until the run is given back, and what lay there before is a hole in the range.
+ *
+ * The kernel may refuse to replace a run, before it unmaps what is there or after: a mark in the run, written before it is
+ * asked, tells which.
+ */
+#ifndef HAK_LARGE_UNITS_H
+#define HAK_LARGE_UNITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Forgets that large blocks started in these units. */
+void units_clear_tags(const char *at, size_t units);
+
+/* Gives a run back; `zero` if it reads as zero. */
+void units_give(char *at, size_t units, bool moved, bool zero);
+
+/* Gives back `bytes` where nothing may be mapped any more, of `units` units. */
+void units_give_hole(char *at, size_t units, size_t bytes);
+
+/* Marks a run that the kernel is to be asked to replace. */
+void units_mark(char *at);
+
+/* Gives back a marked run that the kernel has refused to replace. */
+void units_give_refused(char *at, size_t units);
+
+#endif

@@ -318,7 +318,7 @@ static bool move(struct large *block, size_t units)
         return false;
     }
     arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
-    units_give_hole(block->base, block->units, old_bytes);
+    units_give_hole(block->base, block->units);
     if (!block->moved)
         add_relaxed(&moved_blocks, (size_t)1);
     block->moved = true;

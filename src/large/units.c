@@ -22,9 +22,9 @@ void units_clear_tags(const char *at, size_t units)
 
 /* If something is mapped there, it is somebody else's by now, or still ours: the two look the same, and the units are
  * not used again. */
-void units_give_hole(char *at, size_t units, size_t bytes)
+void units_give_hole(char *at, size_t units)
 {
-    if (os_refill_hole(at, bytes))
+    if (os_refill_hole(at, units << UNIT_SHIFT))
         span_give(at, units, false);
     else
         span_abandon(units);
@@ -47,7 +47,7 @@ void units_give_refused(char *at, size_t units)
     if (os_holds(at, mark_of(at)))
         span_give(at, units, true);
     else
-        units_give_hole(at, units, units << UNIT_SHIFT);
+        units_give_hole(at, units);
 }
 
 /* Gives a moved run ordinary pages, so that its mapping merges with its neighbours. False: it was given back as it is. */

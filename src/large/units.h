@@ -1,6 +1,6 @@
 /*
- * Runs of units as large blocks leave them to the span layer. The pages of a moved run came by mremap: its mapping is of its own
- * until the run is given back, and what lay there before is a hole in the range.
+ * Runs of units as large blocks leave them to the span layer. The pages of a moved run came by mremap: they are a mapping of their
+ * own until the run is given back, and where they came from is a hole in the range.
  *
  * The kernel may refuse to replace a run, before it unmaps what is there or after: a mark in the run, written before it is
  * asked, tells which.
@@ -17,8 +17,8 @@ void units_clear_tags(const char *at, size_t units);
 /* Gives a run back; `zero` if it reads as zero. */
 void units_give(char *at, size_t units, bool moved, bool zero);
 
-/* Gives back `bytes` where nothing may be mapped any more, of `units` units. */
-void units_give_hole(char *at, size_t units, size_t bytes);
+/* Gives back a run where nothing may be mapped any more. */
+void units_give_hole(char *at, size_t units);
 
 /* Marks a run that the kernel is to be asked to replace. */
 void units_mark(char *at);

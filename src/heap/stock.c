@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "heap/relief.h"
+#include "large/large.h"
 #include "span/span.h"
 
 enum {
@@ -126,6 +127,7 @@ void *stock_take(struct heap *heap, unsigned units, uint32_t *clean)
     if (at == NULL)
         return NULL;
     store_relaxed(&heap->units, heap->units + units);
+    large_offset_growth(units << UNIT_SHIFT);
     relief_note(heap);
     return at;
 }

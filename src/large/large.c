@@ -14,6 +14,7 @@
 #include "large/site.h"
 #include "large/units.h"
 #include "os/os.h"
+#include "span/growth.h"
 #include "span/limit.h"
 #include "span/span.h"
 
@@ -29,6 +30,9 @@
 
 /* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
 #define HUGE_LEAST (16 * MIB)
+
+/* The growth that longer runs bring is not offset: blocks of many sizes come and go, and what one leaves the next cannot use whole. */
+enum { OFFSET_UNITS_MOST = SLAB_UNITS_MAX };
 
 /* Each moved block is a mapping of its own, of the 65,530 that a process may have. */
 enum { MOVED_MOST = 4096 };
@@ -144,6 +148,23 @@ static void make_room(size_t units)
     }
 }
 
+/* So many bytes, or what there is. */
+static size_t give_up(size_t wanted)
+{
+    size_t given = span_purge_some(wanted);
+    if (given >= wanted || HARDENED || bigcache_bytes() == 0)
+        return given;
+    make_room(divide_up(wanted - given, UNIT_SIZE));
+    return given + span_purge_some(wanted - given);
+}
+
+void large_offset_growth(size_t bytes)
+{
+    size_t wanted = growth_begin(bytes);
+    if (UNLIKELY(wanted != 0))
+        growth_end(wanted, give_up(wanted));
+}
+
 static void *take_span(size_t units, size_t align, bool *zero)
 {
     void *at = span_take(units, align, zero);
@@ -151,8 +172,11 @@ static void *take_span(size_t units, size_t align, bool *zero)
         large_evict_all();
         at = span_take(units, align, zero);
     }
-    if (at != NULL)
-        units_clear_tags(at, units);
+    if (at == NULL)
+        return NULL;
+    units_clear_tags(at, units);
+    if (units <= OFFSET_UNITS_MOST)
+        large_offset_growth(units << UNIT_SHIFT);
     return at;
 }
 

@@ -43,14 +43,15 @@ static bits128 may_hold_pages(const struct superslab *s)
     return policy.huge == HUGE_ON ? ~(bits128)0 : s->dirty;
 }
 
-/* Takes the first superslab that nobody is purging out of the shard's queue, if it was freed into before `before_ms`. */
-static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms)
+/* Takes the first superslab that nobody is purging out of the shard's queue, if it was freed into before `before_ms`. `few`: not one
+ * that may be a huge page. */
+static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms, bool few)
 {
     for (struct list_node *node = shard->dirty_queue.first; node != NULL; node = node->next) {
         struct superslab *s = LIST_ENTRY(node, struct superslab, age);
         if (s->freed_ms >= before_ms)
             return NULL;
-        if (s->purging != 0)
+        if (s->purging != 0 || (few && s->huge))
             continue;
         list_remove(&shard->dirty_queue, node);
         s->queued = false;
@@ -79,31 +80,68 @@ void span_after_fork(bool interrupted)
             end_purge(LIST_ENTRY(span_shards[i].in_purge.first, struct superslab, purge));
 }
 
+/* Gives the pages of these free units back, without the shard's lock, which is held before and after. `now_ms`: units that are taken
+ * again soon after it were given back too early; 0: their age was not asked. Returns the bytes. */
+static size_t give_back(struct span_shard *shard, struct superslab *s, bits128 units, uint64_t now_ms)
+{
+    s->purging = units;
+    superslab_set_used(s, s->used | units);
+    list_push_back(&shard->in_purge, &s->purge);
+    lock_drop(&shard->lock);
+    bits128 done = purge_units(s, units);
+    struct span_shard *now = shards_lock_of(s); /* to another it may have come meanwhile */
+    huge_split(s);
+    /* What the kernel refused (locked memory, for one) stays dirty until the next free in here. */
+    limit_discharge((size_t)count_ones128(done & s->dirty) << UNIT_SHIFT);
+    superslab_set_dirty(s, s->dirty & ~done);
+    if (now_ms != 0)
+        s->purged_ms = now_ms;
+    end_purge(s);
+    size_t bytes = (size_t)count_ones128(done) << UNIT_SHIFT;
+    PROBE1(hakmem, purge, bytes);
+    if (now != shard) {
+        lock_drop(&now->lock);
+        lock_take(&shard->lock);
+    }
+    return bytes;
+}
+
 static size_t purge_before(struct span_shard *shard, uint64_t before_ms)
 {
     size_t bytes = 0;
     struct superslab *s;
-    while ((s = next_to_purge(shard, before_ms)) != NULL) {
-        s->purging = may_hold_pages(s) & ~s->used;
-        if (s->purging == 0)
-            continue; /* all in use again; and it must not be on the list for nothing, where nobody sees it */
-        superslab_set_used(s, s->used | s->purging);
-        list_push_back(&shard->in_purge, &s->purge);
-        lock_drop(&shard->lock);
-        bits128 done = purge_units(s, s->purging);
-        struct span_shard *now = shards_lock_of(s); /* to another it may have come meanwhile */
-        huge_split(s);
-        /* What the kernel refused (locked memory, for one) stays dirty until the next free in here. */
-        limit_discharge((size_t)count_ones128(done & s->dirty) << UNIT_SHIFT);
-        superslab_set_dirty(s, s->dirty & ~done);
-        s->purged_ms = clock_now_ms();
-        end_purge(s);
-        PROBE1(hakmem, purge, (size_t)count_ones128(done) << UNIT_SHIFT);
-        bytes += (size_t)count_ones128(done) << UNIT_SHIFT;
-        if (now != shard) {
-            lock_drop(&now->lock);
-            lock_take(&shard->lock);
+    while ((s = next_to_purge(shard, before_ms, false)) != NULL) {
+        bits128 units = may_hold_pages(s) & ~s->used;
+        if (units != 0) /* else all are in use again; and it must not be on the list for nothing, where nobody sees it */
+            bytes += give_back(shard, s, units, clock_now_ms());
+    }
+    owner_add(&shard->purged_bytes, bytes);
+    return bytes;
+}
+
+/* The lowest `most` of these units. */
+static bits128 lowest_units(bits128 units, size_t most)
+{
+    while (count_ones128(units) > most)
+        units &= ~((bits128)1 << highest_one128(units));
+    return units;
+}
+
+static size_t purge_some(struct span_shard *shard, size_t most)
+{
+    size_t bytes = 0;
+    struct superslab *s;
+    while (bytes < most && (s = next_to_purge(shard, UINT64_MAX, true)) != NULL) {
+        bits128 units = s->dirty & ~s->used;
+        bits128 some = lowest_units(units, divide_up(most - bytes, UNIT_SIZE));
+        if (some != units) { /* it stays the oldest */
+            list_push_front(&shard->dirty_queue, &s->age);
+            s->queued = true;
         }
+        size_t given = some != 0 ? give_back(shard, s, some, 0) : 0;
+        if (some != 0 && given == 0)
+            break; /* refused: it would be the next again */
+        bytes += given;
     }
     owner_add(&shard->purged_bytes, bytes);
     return bytes;
@@ -135,6 +173,20 @@ size_t span_purge_all(void)
         struct span_shard *shard = &span_shards[i];
         lock_take(&shard->lock);
         bytes += purge_before(shard, before_ms);
+        lock_drop(&shard->lock);
+    }
+    return bytes;
+}
+
+size_t span_purge_some(size_t most)
+{
+    size_t bytes = 0;
+    for (unsigned i = shards_count(); i-- > 0 && bytes < most;) {
+        struct span_shard *shard = &span_shards[i];
+        if (load_relaxed(&shard->dirty_units) == 0)
+            continue;
+        lock_take(&shard->lock);
+        bytes += purge_some(shard, most - bytes);
         lock_drop(&shard->lock);
     }
     return bytes;

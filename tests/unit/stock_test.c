@@ -56,7 +56,8 @@ static void follows_a_model(void)
             stock_give(heap, run->at, run->units, 0);
             run->at = NULL;
         } else {
-            run->units = (unsigned)(1 + random_below(&seed, random_below(&seed, 2) == 0 ? 8 : 2));
+            uint64_t most = random_below(&seed, 2) == 0 ? 8 : 2;
+            run->units = (unsigned)align_up(1 + random_below(&seed, most), units_per_page()); /* as those of slabs */
             run->at = take(heap, run->units);
             CHECK(run->at != NULL);
             mark_taken(run, true);
@@ -122,7 +123,8 @@ static void group_knows_its_own(void)
     struct heap *heap = heap_own();
     hak_malloc_trim(0);
     size_t before = span_used_bytes();
-    for (unsigned units = 1; units <= 7; units++) {
+    unsigned least = (unsigned)units_per_page();
+    for (unsigned units = least; units <= 7; units += least) {
         struct run runs[64];
         heap->units = UNITS_OF_LARGE_HEAP;
         for (int i = 0; i < 64; i++)

@@ -10,14 +10,15 @@ _BINS = 16
 
 
 def _class_sizes() -> Iterator[int]:
-    """src/config/size_class.h: 8, then steps of 16 to 128, then four per doubling to 32 KiB."""
+    """src/config/size_class.h: 8, then steps of 16 to 128, then four per doubling to 32 KiB; and one more."""
     size = 8
     while size <= 32768:
         yield size
         size = 16 if size < 16 else size + 16 if size < 128 else size + (1 << (size.bit_length() - 1)) // 4
+    yield 4608
 
 
-SIZES = tuple(_class_sizes())
+SIZES = tuple(sorted(_class_sizes()))
 
 
 def count_bytes(value: int) -> str:

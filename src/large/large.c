@@ -137,8 +137,8 @@ void large_evict_old(uint64_t now_ms)
     large_evict_before(0); /* the budget may be smaller than it was */
 }
 
-/* Gives back the oldest kept blocks, of as many units in sum as a request needs that none of them could serve: it takes
- * their pages, or others that are warm, where it would have grown the process. */
+/* Gives back the oldest kept blocks, of so many units in sum: what none of them could serve takes their pages, or others that are
+ * warm, where it would have grown the process. */
 static void make_room(size_t units)
 {
     struct large *old;

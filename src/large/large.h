@@ -101,8 +101,8 @@ void large_evict_all(void);
  * clock_now_ms. */
 void large_evict_old(uint64_t now_ms);
 
-/* A run of so many bytes was taken for small blocks. If the process holds more than ever by that, what it holds for nothing goes
- * back first (span/growth.h): pages of free units, then of blocks that the BigCache keeps. */
+/* A run of so many bytes was taken, and nobody has touched it yet. If the process holds more than ever by that, what it holds for
+ * nothing goes back (span/growth.h): pages of free units, then blocks that the BigCache keeps. */
 void large_offset_growth(size_t bytes);
 
 struct large_stats {

@@ -48,8 +48,8 @@ void span_abandon(size_t units);
 size_t span_purge_old(uint64_t now_ms);
 size_t span_purge_all(void);
 
-/* Gives back the pages of about so many bytes of free units, in the superslabs first in which nothing was freed for the longest; of huge
- * pages none. It is not counted as too early when they are wanted again. Returns the bytes given back. */
+/* Gives back the pages of about so many bytes of free units, in the superslabs first in which nothing was freed for the longest;
+ * of huge pages none. It is not counted as too early when they are wanted again. Returns the bytes given back. */
 size_t span_purge_some(size_t most);
 
 /* Of free units that may hold pages; a moment old. Takes no lock. */

@@ -53,6 +53,11 @@ def run(
     )
 
 
+def script(*lines: str) -> list[str]:
+    """A Python program of these lines, as a command."""
+    return [PYTHON, "-S", "-c", "\n".join(lines)]
+
+
 class Surroundings(unittest.TestCase):
     def assert_same(self, command: list[str], before: Callable[[], None] | None = None) -> None:
         """The command ends well, and in the same way with the library as without."""
@@ -175,37 +180,29 @@ class Surroundings(unittest.TestCase):
             (group / "cgroup.procs").write_text(str(os.getpid()))
 
         churn = "for i in range(100): x = None; x = [bytes([i + 1]) * (40000 + i) for _ in range(1000)]"
-        self.assert_same([PYTHON, "-S", "-c", churn + "; print(len(x))".replace("; ", "\n")], enter)
+        self.assert_same(script(churn, "print(len(x))"), enter)
         # What is free goes before the cgroup's limit is reached, unless nobody is to look: 24 MB in holes that are
         # too short for what comes.
-        frees = "\n".join(
-            [
-                "x = [bytearray(b'1') * 140_000 for _ in range(330)]",
-                "del x[::2]",
-                "y = [bytearray(b'2') * 200_000 for _ in range(110)]",
-                "print(len(x), len(y))",
-            ]
+        freeing = script(
+            "x = [bytearray(b'1') * 140_000 for _ in range(330)]",
+            "del x[::2]",
+            "y = [bytearray(b'2') * 200_000 for _ in range(110)]",
+            "print(len(x), len(y))",
         )
-        freeing = [PYTHON, "-S", "-c", frees]
         self.assert_same(freeing, enter)
         self.assertEqual(run(freeing, preload=True, before=enter, limit="0").returncode, -9)
         # A freed block of 45 MB serves small ones: by that the process does not grow, limit or not.
-        caches = "\n".join(
-            [
-                "x = [None] * 13000",
-                "y = bytearray(b'1') * 45_000_000",
-                "del y",
-                "for i in range(13000): x[i] = bytearray(b'2') * 3000",
-                "print(len(x))",
-            ]
+        caching = script(
+            "x = [None] * 13000",
+            "y = bytearray(b'1') * 45_000_000",
+            "del y",
+            "for i in range(13000): x[i] = bytearray(b'2') * 3000",
+            "print(len(x))",
         )
-        caching = [PYTHON, "-S", "-c", caches]
         self.assert_same(caching, enter)
         self.assertEqual(run(caching, preload=True, before=enter, limit="0").returncode, 0)
         for preload in (False, True):
-            result = run(
-                [PYTHON, "-S", "-c", "x = [bytes([1]) * 100000 for _ in range(2000)]"], preload=preload, before=enter
-            )
+            result = run(script("x = [bytes([1]) * 100000 for _ in range(2000)]"), preload=preload, before=enter)
             self.assertEqual(result.returncode, -9)
 
 

@@ -33,7 +33,7 @@ _SECOND = (
     ("lifetimes", "300000", "42"),
     ("large", "100", "42"),
     ("short_threads", "20", "42"),
-    ("larson", "1", "8", "128", "1024", "100", "4141", "2"),
+    ("larson", "1", "8", "1000", "5000", "100", "4141", "2"),
     ("handover", "ring", "2000", "42"),
 )
 _START, _LATER = "at the start", "later"

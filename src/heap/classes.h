@@ -9,7 +9,7 @@
  * What an id means may change only while no slab of it exists, and everything else follows: a block that is live, in a
  * magazine, an outbox or a letter belongs to a slab that is not empty. Who makes a slab counts it first and looks then whether
  * the id is defined; who undefines an id does that first and looks then whether a slab is counted. One sees the other
- * (docs/memory-ordering.md). A slab that moves from heap to heap does so under life_lock, as all changes here.
+ * (docs/memory-ordering.md). A slab of such an id that moves from heap to heap does so under life_lock, as all changes here.
  *
  * Two threads may still disagree: one has read the table, and by the time it comes for a block, the id is another class's.
  * Hot functions cannot be harmed: the thread's own magazine of the id was empty then, and is filled by nobody else. Behind

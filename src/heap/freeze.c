@@ -126,8 +126,18 @@ static void charge_view(struct heap *heap)
     heap->twin.budget = 0;
 }
 
+/* Others have emptied the heap, which the owner still uses: the next time they wait longer (mail_state). */
+static void note_awake(struct heap *heap)
+{
+    heap->believed_asleep = false;
+    if (heap->woken < WOKEN_MOST)
+        store_relaxed(&heap->woken, heap->woken + 1);
+}
+
 static void reopen(struct heap *heap)
 {
+    if (heap->believed_asleep)
+        note_awake(heap);
     if (load_relaxed(&heap->frozen) == FREEZE_HOLES)
         magazine_compact(heap);
     if (keeper_now() != NULL)

@@ -70,7 +70,7 @@ struct shelf {
     struct list partial[SLAB_BUCKETS];
 };
 
-enum { OUTBOXES = 64, STOCK_GROUPS = 4 };
+enum { OUTBOXES = 64, STOCK_GROUPS = 4, WOKEN_MOST = 3 };
 
 /* Up to 8 neighbouring free units, taken together so that busy threads do not share lines of the tag map. */
 struct unit_group {
@@ -139,6 +139,8 @@ struct heap {
     struct lock lock ALIGNED(64); /* guards frozen and the redirection of *tls */
     uint32_t frozen;              /* set by a thief; the owner waits for the lock and clears it */
     uint32_t visits_seen;         /* by the purger, in its last round */
+    uint32_t woken;               /* how often its owner came after all when others had believed that it sleeps; WOKEN_MOST: or more */
+    bool believed_asleep;         /* since it was last at its door (sleeper.c) */
     bool quarantined;             /* its owner vanished inside the door, in a fork or by a handler's hand: never used again */
     uint32_t number;              /* in order of creation; immutable, as the next: a line that is seldom written */
     struct heap *next;            /* in the list of all heaps */

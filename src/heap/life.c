@@ -25,15 +25,20 @@ static struct list warm;
 static struct list clean;
 static uint32_t idle_count;
 
+static void idle_add_locked(struct list *list, struct heap *heap)
+{
+    heap->idle_in = list;
+    store_relaxed(&idle_count, idle_count + 1);
+    store_release(&heap->in_door, 0u);
+}
+
 static void idle_push_locked(struct list *list, struct heap *heap)
 {
     if (list == &clean)
         list_push_back(list, &heap->idle);
     else
         list_push_front(list, &heap->idle);
-    heap->idle_in = list;
-    store_relaxed(&idle_count, idle_count + 1);
-    store_release(&heap->in_door, 0u);
+    idle_add_locked(list, heap);
 }
 
 static struct heap *idle_take_locked(struct list_node *node)
@@ -107,6 +112,8 @@ struct heap *life_birth(struct view **tls)
         return NULL;
     lock_take(&heap->lock);
     store_relaxed(&heap->tls, tls);
+    store_relaxed(&heap->woken, 0u);
+    heap->believed_asleep = false;
     if (tls != NULL) {
         heap->thread = os_thread();
         store_release(tls, &heap->view);
@@ -254,6 +261,25 @@ void life_clean_one(void)
     struct heap *heap = idle_take_to_clean();
     if (heap != NULL)
         clean_and_return(heap);
+}
+
+struct heap *life_borrow(void)
+{
+    struct heap *heap = NULL;
+    if (load_relaxed(&idle_count) > 0) {
+        lock_take(&life_lock);
+        heap = idle_take_locked(clean.first);
+        lock_drop(&life_lock);
+    }
+    return heap != NULL ? heap : create();
+}
+
+void life_return(struct heap *heap)
+{
+    lock_take(&life_lock);
+    list_push_front(&clean, &heap->idle);
+    idle_add_locked(&clean, heap);
+    lock_drop(&life_lock);
 }
 
 /* Takes this heap from the idle ones. */

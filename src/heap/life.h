@@ -39,6 +39,11 @@ void life_empty(struct heap *heap);
  * thread that has the life lock just now is a reason to find none: threads that grow at once do not queue for it. */
 bool life_adopt(struct heap *heap, unsigned class, bool waits);
 
+/* A heap without a thread and with nothing cached, for a while: an idle one, or one that is made for it. NULL: there is no memory.
+ * life_return makes it the first of the idle heaps that are asked for a slab. */
+struct heap *life_borrow(void);
+void life_return(struct heap *heap);
+
 /* Empties one idle heap that needs it, if there is one. life_clean_all: all of them. */
 void life_clean_one(void);
 void life_clean_all(void);

@@ -11,11 +11,13 @@
 enum { LETTERS_KEPT = 8 };
 
 /* An inbox may hold so much; so much if its first letter has waited so long (a thread that only waits for a processor
- * comes sooner); and so much if its heap has no thread. */
+ * comes sooner); and so much if its heap has no thread. If the owner has not been at its door since the first letter, it may
+ * hold this part of the heap, and so much at least, doubled as often as the owner did not sleep after all. */
 #define PILE_MOST (2 * MIB)
 #define PILE_MOST_LATE (64 * KIB)
 #define PILE_MOST_IDLE (128 * KIB)
-enum { LATE_MS = 2 };
+enum { LATE_MS = 2, LEFT_PART = 4 };
+#define LEFT_LEAST (256 * KIB)
 
 struct lock letters_lock = LOCK_INITIALIZER(LOCK_LETTERS);
 static struct letter *pool; /* empty letters that no heap keeps */
@@ -40,7 +42,7 @@ static struct letter *take_letter(struct heap *heap)
         letter = from_pool();
     }
     if (letter != NULL)
-        letter->count = letter->bytes = 0;
+        letter->bytes = letter->count = 0;
     return letter;
 }
 
@@ -71,6 +73,7 @@ static void post(struct heap *to, struct letter *letter)
         uint32_t below = first != NULL ? load_relaxed(&first->pile) : 0;
         store_relaxed(&letter->pile, below + here);
         store_relaxed(&letter->since, first != NULL ? load_relaxed(&first->since) : (uint32_t)clock_now_ms());
+        store_relaxed(&letter->visits, first != NULL ? load_relaxed(&first->visits) : (uint16_t)load_relaxed(&to->visits));
         letter->next = first;
     } while (!__atomic_compare_exchange_n(&to->inbox, &first, letter, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
@@ -78,6 +81,14 @@ static void post(struct heap *to, struct letter *letter)
 static size_t pile_of(const struct letter *newest)
 {
     return newest != NULL ? (size_t)load_relaxed(&newest->pile) * PILE_GRAIN : 0;
+}
+
+/* What is unread does not count: the owner was at its door when it left that. */
+static bool is_left_alone(const struct heap *to, const struct letter *newest)
+{
+    size_t part = max_size((load_relaxed(&to->units) << UNIT_SHIFT) / LEFT_PART, LEFT_LEAST);
+    return pile_of(newest) > min_size(part << load_relaxed(&to->woken), PILE_MOST)
+           && load_relaxed(&newest->visits) == (uint16_t)load_relaxed(&to->visits);
 }
 
 enum mail_state mail_state(const struct heap *to)
@@ -92,6 +103,8 @@ enum mail_state mail_state(const struct heap *to)
         return pile > PILE_MOST_IDLE ? MAIL_MUCH : MAIL_FINE;
     if (pile > PILE_MOST_LATE && (int32_t)((uint32_t)clock_now_ms() - load_relaxed(&oldest->since)) > LATE_MS)
         return MAIL_LATE;
+    if (is_left_alone(to, newest))
+        return MAIL_LEFT;
     return pile > PILE_MOST ? MAIL_MUCH : MAIL_FINE;
 }
 
@@ -172,7 +185,7 @@ static bool deliver(struct heap *heap, void *p, bool to_magazines)
 /* Empties a letter. What could not be forwarded comes back in it, for the next time. */
 static void read_letter(struct heap *heap, struct letter *letter, bool to_magazines)
 {
-    uint32_t left = 0;
+    uint16_t left = 0;
     owner_add(&heap->counts->of[COUNT_RECEIVED], letter->count);
     for (uint32_t i = 0; i < letter->count; i++)
         if (UNLIKELY(!deliver(heap, letter->block[i], to_magazines)))

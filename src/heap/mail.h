@@ -35,6 +35,7 @@ enum mail_state {
     MAIL_FINE,
     MAIL_MUCH, /* others should collect it: the owner is slow to */
     MAIL_LATE, /* the owner has not looked for long */
+    MAIL_LEFT, /* much of the heap was sent, and the owner has not been at its door meanwhile */
 };
 
 /* Of an inbox, seen from outside; about. */

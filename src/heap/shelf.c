@@ -260,6 +260,13 @@ struct slab *shelf_part_with(struct heap *heap, unsigned class)
     return slab;
 }
 
+void shelf_hand_over(struct heap *from, struct heap *to)
+{
+    for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++)
+        for (struct slab *slab; !lock_is_wanted(&from->lock) && (slab = shelf_part_with(from, class)) != NULL;)
+            shelf_adopt(to, slab);
+}
+
 /* Empty slabs on a list were made ahead of need: those that became empty are gone. */
 static void release_prepared(struct heap *heap, struct shelf *shelf)
 {

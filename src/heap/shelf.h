@@ -33,8 +33,12 @@ void *shelf_take_instead(struct heap *heap, const void *p);
 void shelf_adopt(struct heap *heap, struct slab *slab);
 
 /* Unlinks a slab of `class` that has room; NULL if there is none. Its tags still name `heap`, and until it is another's it is
- * nobody's: under life_lock, as shelf_adopt. */
+ * nobody's: under life_lock, as shelf_adopt, or while the caller has frozen the one heap and holds the other. */
 struct slab *shelf_part_with(struct heap *heap, unsigned class);
+
+/* All slabs that have room go from a heap that the caller has frozen to one that he holds, until the owner waits for its lock; not
+ * those of classes made at run time, which move under life_lock only. */
+void shelf_hand_over(struct heap *from, struct heap *to);
 
 /* Gives back the units of the class's slabs without a block in use; or of all slabs. */
 void shelf_leave(struct heap *heap, unsigned class);

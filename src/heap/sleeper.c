@@ -6,28 +6,46 @@
 #include "heap/mail.h"
 #include "heap/shelf.h"
 
+/* `others`: a heap that the room in its slabs goes to, or NULL. */
+static void empty(struct heap *heap, struct heap *others)
+{
+    tally(heap, COUNT_EMPTIED);
+    heap->believed_asleep = true;
+    (void)freeze_empty(heap);
+    if (others != NULL)
+        shelf_hand_over(heap, others);
+}
+
+static void collect(struct heap *heap, bool sleeps, struct heap *others)
+{
+    if (!freeze_begin(heap))
+        return;
+    if (mail_state(heap) == MAIL_FINE) {
+        /* of many senders one was here first */
+    } else if (sleeps) {
+        empty(heap, others);
+    } else {
+        mail_collect(heap, false);
+    }
+    freeze_end(heap);
+}
+
 void sleeper_collect(struct heap *heap)
 {
     enum mail_state before = mail_state(heap);
     /* After the last time, its thread has not been at its door. */
-    bool sleeps = before == MAIL_LATE || load_relaxed(&heap->frozen) == FREEZE_HOLES;
+    bool sleeps = before >= MAIL_LATE || load_relaxed(&heap->frozen) == FREEZE_HOLES;
     if (before == MAIL_FINE)
         return;
     if (load_relaxed(&heap->tls) == NULL) {
         life_clean(heap);
         return;
     }
-    if (!freeze_begin(heap))
-        return;
-    if (mail_state(heap) == MAIL_FINE) {
-        /* of many senders one was here first */
-    } else if (sleeps) {
-        tally(heap, COUNT_EMPTIED);
-        (void)freeze_empty(heap);
-    } else {
-        mail_collect(heap, false);
-    }
-    freeze_end(heap);
+    /* Who came back once may only wait for a processor at such times, and wants his slabs again. */
+    struct heap *others = before == MAIL_LEFT && load_relaxed(&heap->woken) == 0 ? life_borrow() : NULL;
+    collect(heap, sleeps, others);
+    if (others != NULL)
+        life_return(others);
 }
 
 void sleeper_look(struct heap *own)

@@ -68,6 +68,81 @@ static void much_mail_is_collected_by_its_sender(void)
     worker_stop(&worker);
 }
 
+enum { SOME = 2048 };
+
+static void make_some(void *heap)
+{
+    for (int i = 0; i < SOME; i++)
+        CHECK((blocks[i] = hak_malloc(SIZE)) != NULL);
+    *(struct heap **)heap = heap_own();
+}
+
+/* So that no slab becomes empty. */
+static void free_every_other(void)
+{
+    for (int i = 0; i < SOME; i += 2)
+        hak_free(blocks[i]);
+    mail_post_all(heap_own());
+}
+
+static int still_of(const struct heap *heap)
+{
+    int of = 0;
+    for (int i = 1; i < SOME; i += 2)
+        of += heap_of(blocks[i]) == heap;
+    return of;
+}
+
+/* A worker whose heap is small, and who has not been at its door since others freed much of it. */
+static struct heap *start_small_sleeper(struct worker *worker)
+{
+    struct heap *sleeper;
+    heap_own();
+    fake_clock_set(START_MS);
+    worker_start(worker);
+    worker_run(worker, make_some, &sleeper);
+    free_every_other();
+    return sleeper;
+}
+
+static void free_the_rest(void)
+{
+    for (int i = 1; i < SOME; i += 2)
+        hak_free(blocks[i]);
+}
+
+/* Long before it is late, and without the owner's being asked. */
+static void room_in_a_sleepers_slabs_is_for_others(void)
+{
+    static char *others[SOME / 4];
+    struct worker worker;
+    struct heap *sleeper = start_small_sleeper(&worker);
+    CHECK(still_of(sleeper) < SOME / 4);
+    size_t used = span_used_bytes();
+    for (int i = 0; i < SOME / 4; i++)
+        CHECK((others[i] = hak_malloc(SIZE)) != NULL);
+    CHECK(span_used_bytes() == used);
+    for (int i = 0; i < SOME / 4; i++)
+        hak_free(others[i]);
+    free_the_rest();
+    worker_stop(&worker);
+}
+
+/* It only waited: the next time its slabs are left to it, and its mail may be more. */
+static void who_came_back_keeps_its_slabs(void)
+{
+    struct worker worker;
+    struct heap *sleeper = start_small_sleeper(&worker);
+    free_the_rest();
+    CHECK(sleeper->woken == 0);
+    worker_run(&worker, make_some, &sleeper);
+    CHECK(sleeper->woken == 1);
+    free_every_other();
+    CHECK(still_of(sleeper) == SOME / 2);
+    free_the_rest();
+    worker_stop(&worker);
+}
+
 /* Nobody sends any more: another thread finds it at one of its heartbeats, and takes what the magazines hold too. */
 static void late_mail_is_found(void)
 {
@@ -156,6 +231,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(much_mail_is_collected_by_its_sender),
+        UNIT_TEST(room_in_a_sleepers_slabs_is_for_others),
+        UNIT_TEST(who_came_back_keeps_its_slabs),
         UNIT_TEST(late_mail_is_found),
         UNIT_TEST(who_reads_is_awake),
         UNIT_TEST(late_mail_is_collected_by_the_next_sender),

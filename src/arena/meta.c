@@ -24,8 +24,14 @@ struct piece {
 
 struct lock meta_lock = LOCK_INITIALIZER(LOCK_META);
 
-static char *chunk_at; /* unused part of the newest chunk */
-static char *chunk_end;
+/* Memory that was never used. */
+struct range {
+    char *at;
+    char *end;
+};
+
+static struct range chunk; /* of the newest chunk */
+static struct range gap;   /* what the alignment of a piece has left before it */
 static size_t chunk_next = CHUNK_FIRST;
 static size_t committed;
 size_t meta_bytes;
@@ -48,23 +54,45 @@ static bool add_chunk(size_t least)
         os_release(at, bytes + 2 * page);
         return false;
     }
-    chunk_at = at + page;
-    chunk_end = chunk_at + bytes;
+    chunk = (struct range){at + page, at + page + bytes};
     chunk_next = min_size(chunk_next * 2, CHUNK_MOST);
     store_relaxed(&committed, committed + bytes);
     return true;
 }
 
-static void *bump(size_t bytes, size_t align)
+/* NULL: it has not so much. */
+static char *cut(struct range *range, size_t bytes, size_t align)
 {
-    char *at = (char *)align_up((uintptr_t)chunk_at, align);
-    if (chunk_at == NULL || at > chunk_end || (size_t)(chunk_end - at) < bytes) {
+    char *at = (char *)align_up((uintptr_t)range->at, align);
+    if (range->at == NULL || at > range->end || (size_t)(range->end - at) < bytes)
+        return NULL;
+    range->at = at + bytes;
+    return at;
+}
+
+static char *cut_from_chunk(size_t bytes, size_t align)
+{
+    char *from = chunk.at;
+    char *at = cut(&chunk, bytes, align);
+    if (at == NULL) {
         if (!add_chunk(bytes + align))
             return NULL;
-        at = (char *)align_up((uintptr_t)chunk_at, align);
+        from = chunk.at;
+        at = cut(&chunk, bytes, align);
     }
-    store_relaxed(&meta_bytes, meta_bytes + (size_t)(at + bytes - chunk_at));
-    chunk_at = at + bytes;
+    if (at - from > gap.end - gap.at)
+        gap = (struct range){from, at};
+    return at;
+}
+
+/* Heaps are aligned to 16 KiB, with small pieces between them: those share the pages before a heap. */
+static void *bump(size_t bytes, size_t align)
+{
+    char *at = align == GRAIN ? cut(&gap, bytes, align) : NULL;
+    if (at == NULL)
+        at = cut_from_chunk(bytes, align);
+    if (at != NULL)
+        store_relaxed(&meta_bytes, meta_bytes + bytes);
     return at;
 }
 

@@ -47,8 +47,10 @@ static void move_beat(struct heap *heap)
 
 void budget_grant(struct heap *heap)
 {
-    heap->view.budget += heap->twin.budget; /* charged while the view was closed */
-    heap->twin.budget = 0;
+    if (UNLIKELY(heap->twin.budget != 0)) { /* charged while the view was closed */
+        heap->view.budget += heap->twin.budget;
+        heap->twin.budget = 0;
+    }
     move_beat(heap);
     if (UNLIKELY(heap->sample_rate != load_relaxed(&policy.profile_bytes) || budget_position(heap) > heap->sample_after))
         draw_sample(heap);

@@ -130,7 +130,6 @@ struct heap {
     uint32_t stock_clean;        /* of them, those that have no pages */
     struct unit_group stock[STOCK_GROUPS];
     struct letter *outbox[OUTBOXES]; /* open letters, by the number of the heap they are for; or NULL */
-    struct shelf shelf[SIZE_CLASSES];
     struct interrupt_state interrupt;
     uint32_t deferred_count;     /* frees from signal handlers that interrupted the door */
     size_t left_free;            /* by the purger: free bytes in its slabs that no look could give back */
@@ -147,6 +146,8 @@ struct heap {
     struct letter *inbox ALIGNED(64);
     struct list_node idle;        /* among idle heaps; guarded by the life lock */
     struct list *idle_in;         /* which of them; NULL: none */
+
+    struct shelf shelf[SIZE_CLASSES]; /* the owner's; those of large blocks lie on a page that is not touched before */
     struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; neither its page nor what follows is touched before */
     void *deferred[24];           /* the blocks of these frees */
 };

@@ -33,7 +33,8 @@ static void look_at_next_magazine(struct heap *heap)
     magazine_audit(heap, class);
     if (!heap->shelf[class].touched || magazine_is_too_wide(heap, class))
         magazine_trim(heap, class);
-    heap->shelf[class].touched = false;
+    if (heap->shelf[class].touched) /* most lie on a page that nobody has written to */
+        heap->shelf[class].touched = false;
 }
 
 /* Large blocks are kept for a time of their own, which may be shorter than that of pages. Of threads that come at once one looks; who

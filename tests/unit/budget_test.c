@@ -156,6 +156,23 @@ static void hurry_makes_a_beat_due(void)
     CHECK(!request(heap, 0));
 }
 
+/* A write beyond ends the process. */
+static void small_blocks_need_a_page_of_the_heap(void)
+{
+    enum { OF_HEAP = 4 << 10, SMALL = 2 << 10, COUNT = 40000 };
+    struct heap *heap = heap_own();
+    char *from = (char *)align_up((uintptr_t)heap + OF_HEAP, os_page_size());
+    char *end = (char *)(heap + 1);
+    bool apart = from < end; /* not where pages are larger */
+    policy.heartbeat_bytes = COUNT * (size_t)SMALL / 2 / (2 * SIZE_CLASSES); /* each looks at one class */
+    for (size_t size = 1; size <= SMALL; size *= 2)
+        hak_free(hak_malloc(size));
+    CHECK(!apart || mprotect(from, (size_t)(end - from), PROT_READ) == 0);
+    for (int i = 0; i < COUNT; i++)
+        hak_free(hak_malloc((size_t)i % SMALL));
+    CHECK(!apart || mprotect(from, (size_t)(end - from), PROT_READ | PROT_WRITE) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +183,7 @@ int main(void)
         UNIT_TEST(new_heaps_sample_at_once),
         UNIT_TEST(samples_leave_beats_alone),
         UNIT_TEST(hurry_makes_a_beat_due),
+        UNIT_TEST(small_blocks_need_a_page_of_the_heap),
     };
     return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

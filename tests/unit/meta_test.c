@@ -51,6 +51,26 @@ static void aligns(void)
     }
 }
 
+/* What the alignment of a piece leaves before it: small pieces go there first. */
+static void fills_gaps(void)
+{
+    enum { ALIGN = 16 << 10, SMALL = 73 * 64 }; /* more than what is kept for reuse */
+    char *first;
+    char *second;
+    do {
+        first = meta_alloc_aligned(64, ALIGN);
+        second = meta_alloc_aligned(64, ALIGN);
+    } while (second != first + ALIGN); /* two chunks */
+    for (int i = 0; i < (ALIGN - 64) / SMALL; i++) {
+        struct piece piece = {.at = meta_alloc(SMALL), .bytes = SMALL};
+        CHECK((char *)piece.at > first && (char *)piece.at + SMALL <= second);
+        check_fill(&piece, 0);
+        memset(piece.at, 0x5a, SMALL);
+    }
+    char *next = meta_alloc(SMALL);
+    CHECK(next < first || next > second);
+}
+
 static void reuses_pieces(void)
 {
     for (size_t bytes = 1; bytes <= 4608; bytes += 100) {
@@ -131,7 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(follows_a_model),     UNIT_TEST(aligns),            UNIT_TEST(reuses_pieces),
         UNIT_TEST(serves_large_pieces), UNIT_TEST(survives_refusals), UNIT_TEST(serves_from_what_it_has),
-        UNIT_TEST(splits_larger_pieces),
+        UNIT_TEST(splits_larger_pieces), UNIT_TEST(fills_gaps),
     };
     return cmocka_run_group_tests_name("meta", tests, NULL, NULL);
 }

@@ -37,6 +37,21 @@ class Run(unittest.TestCase):
         self.assertLess(run("exit 0").peak_kib, 16 << 10)
         self.assertEqual(len(ours), 256 << 20)
 
+    def test_peak_is_exact_to_the_page(self) -> None:
+        tell = """while read -r name value rest; do [ $name = VmHWM: ] && echo "Extra = {\\"held\\": $value}"; done"""
+        for _ in range(10):
+            sample = run(tell + " </proc/$$/status; exit 0")
+            self.assertGreaterEqual(sample.peak_kib, sample.extra["held"])
+
+    def test_signals_reach_the_program(self) -> None:
+        self.assertEqual(run("trap 'exit 7' USR1; kill -USR1 $$").status, "exit 7: nothing on stderr")
+        self.assertEqual(run("trap '' USR1; kill -USR1 $$").status, "ok")
+
+    def test_a_program_that_is_stopped_waits(self) -> None:
+        sample = run("(sleep 0.3; kill -CONT $$) & kill -STOP $$")
+        self.assertEqual(sample.status, "ok")
+        self.assertGreater(sample.wall, 0.3)
+
     def test_operations_count_where_they_are_told(self) -> None:
         sample = run("echo 'Throughput = 4000000 operations per second (1.000 s)'")
         self.assertEqual(sample.seconds, 0.25)

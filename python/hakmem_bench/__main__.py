@@ -107,8 +107,8 @@ def _layout() -> int:
     library = build.ensure_library()
     build.build_benchmarks()
     counting.need_valgrind()
-    first, later = layout.write(library)
-    say(f"written: {layout.SCRIPT}, {first} sections of what runs at the start and {later} of what runs later")
+    counts = ", ".join(f"{count} {name}" for name, count in layout.write(library).items())
+    say(f"written: {layout.SCRIPT}, sections of what runs: {counts}")
     return 0
 
 

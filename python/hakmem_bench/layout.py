@@ -36,7 +36,11 @@ _SECOND = (
     ("larson", "1", "8", "1000", "5000", "100", "4141", "2"),
     ("handover", "ring", "2000", "42"),
 )
-_START, _LATER = "at the start", "later"
+# It learns something, and a program that ends at once is none the larger for it.
+_LEARNS = (("/bin/true",), ("random_mixed", "30000000", "mixed", "42"), ("large", "100", "42"))
+_LEARNING = {"HAKMEM_MODE": "learning"}
+# Each has what those before it have not.
+_BLOCKS = (("at the start", _FIRST, {}), ("later", _SECOND, _SOON), ("in mode learning", _LEARNS, _LEARNING))
 _MARKED = "    /* {name}: generated {end} here */\n"
 
 
@@ -87,20 +91,17 @@ def _with_block(text: str, name: str, sections: Iterable[str]) -> str:
     return before + start + lines + end + after
 
 
-def write(library: Path) -> tuple[int, int]:
-    """How many sections are named of what runs at the start, and how many more later."""
+def write(library: Path) -> dict[str, int]:
+    """How many sections are named in each block."""
     own = _own(library)
     text = SCRIPT.read_text()
-    first, second = (
-        {
-            section
-            for words in programs
-            for name in _ran(library, words, options) & own
-            for section in _sections(name, own)
-        }
-        | _named(text, name, own)
-        for name, programs, options in ((_START, _FIRST, {}), (_LATER, _SECOND, _SOON))
-    )
-    second -= first
-    SCRIPT.write_text(_with_block(_with_block(text, _START, first), _LATER, second))
-    return len(first), len(second)
+    before: set[str] = set()
+    counts = {}
+    for name, programs, options in _BLOCKS:
+        ran = {function for words in programs for function in _ran(library, words, options) & own}
+        sections = {section for function in ran for section in _sections(function, own)} | _named(text, name, own)
+        text = _with_block(text, name, sections - before)
+        counts[name] = len(sections - before)
+        before |= sections
+    SCRIPT.write_text(text)
+    return counts

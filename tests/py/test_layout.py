@@ -12,6 +12,8 @@ from support import LIBRARY, RELEASE
 
 # Of the file: a window of 64 KiB, as the kernel maps it, a second one for what most programs run; and variables.
 MOST_OF_FILE = 152
+# A third one.
+MOST_OF_FILE_LEARNING = MOST_OF_FILE + 64
 # Variables and, of the tables, the few pages that are touched.
 MOST_ANONYMOUS = 28
 # Tables are found by addresses, which the kernel draws by lot: two that share a page in one run lie in two pages in
@@ -45,10 +47,11 @@ def resident(**options: str) -> tuple[int, int]:
     return sizes(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
-def resident_in(words: tuple[str, ...]) -> tuple[int, int]:
+def resident_in(words: tuple[str, ...], **options: str) -> tuple[int, int]:
     """The same, in one of the lab's programs while it runs."""
     command = [str(RELEASE / "bench" / words[0]), *words[1:]]
-    with subprocess.Popen(command, env={"LD_PRELOAD": str(LIBRARY)}, stdout=subprocess.DEVNULL) as process:
+    environment = {"LD_PRELOAD": str(LIBRARY), **options}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         try:
             time.sleep(WATCHED_SECONDS)
             smaps = Path(f"/proc/{process.pid}/smaps").read_text()
@@ -69,6 +72,14 @@ class Layout(unittest.TestCase):
                 of_file, _ = resident_in(words)
                 self.assertGreater(of_file, 0, "it is not served by the library")
                 self.assertLessEqual(of_file, MOST_OF_FILE, "see `./hakmem bench layout`")
+
+    def test_what_learns_lies_together(self) -> None:
+        learning = {"HAKMEM_MODE": "learning"}
+        found = {"cat": resident(**learning), BUSY[0][0]: resident_in(BUSY[0], **learning)}
+        for name, (of_file, _) in found.items():
+            with self.subTest(name):
+                self.assertGreater(of_file, 0, "it is not served by the library")
+                self.assertLessEqual(of_file, MOST_OF_FILE_LEARNING, "see `./hakmem bench layout`")
 
     def test_guarded_samples_lie_with_what_most_programs_run(self) -> None:
         without = [resident(HAKMEM_GUARD="0") for _ in range(RUNS)]

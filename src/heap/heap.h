@@ -147,7 +147,7 @@ struct heap {
     struct list_node idle;        /* among idle heaps; guarded by the life lock */
     struct list *idle_in;         /* which of them; NULL: none */
 
-    struct shelf shelf[SIZE_CLASSES]; /* the owner's; those of large blocks lie on a page that is not touched before */
+    struct shelf shelf[SIZE_CLASSES] ALIGNED(64); /* the owner's; those of large blocks lie on a page that is not touched before */
     struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; neither its page nor what follows is touched before */
     void *deferred[24];           /* the blocks of these frees */
 };

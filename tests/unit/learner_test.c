@@ -1,97 +1,7 @@
-/* learn/learner.h: each transition of the state machine, and what its parts bound (ledger.h, drift.h). */
+/* learn/learner.h: each transition of the state machine. */
 #include "unit.h"
 
-#include "base/bits.h"
-#include "config/policy.h"
-#include "learn/decisions.h"
-#include "learn/learner.h"
-
-enum { CLASS = 30, EPOCH_MS = 20, LIMIT = 5000 };
-
-/* A program: what an epoch costs with the mode's values, for each doubling of the magazines of CLASS, and for any other change.
- * */
-struct costs {
-    uint64_t mode;
-    double doubling;
-    double other;
-    bool is_large; /* it asks for large blocks, and for no small ones */
-};
-
-static const struct costs usual = {.mode = 1000000, .doubling = 0.8, .other = 1.1};
-
-static struct learner learner;
-static uint64_t now_ms;
-
-static double cost_of(const struct costs *costs, const struct arm *arm)
-{
-    double cost = (double)costs->mode;
-    for (uint32_t i = 0; i < arm->count; i++) {
-        const struct change *change = &arm->changes[i];
-        bool is_wider = change->knob == KNOB_MAGAZINE_BYTES && change->index == CLASS;
-        uint64_t steps = is_wider ? log2_floor(change->value / knob_of_mode(KNOB_MAGAZINE_BYTES, CLASS)) : 1;
-        for (uint64_t step = 0; step < steps; step++)
-            cost *= is_wider ? costs->doubling : costs->other;
-    }
-    return cost;
-}
-
-static struct epoch epoch_of(const struct costs *costs)
-{
-    struct epoch epoch = {.requested = MIB, .ms = EPOCH_MS, .work_ns = (uint64_t)EPOCH_MS * 1000000};
-    epoch.ns[COST_REFILLS] = (uint64_t)cost_of(costs, learner_arm(&learner));
-    epoch.refills[CLASS] = costs->is_large ? 0 : 1000;
-    epoch.large[4] = costs->is_large ? 1000 : 0;
-    return epoch;
-}
-
-static void step_with(struct epoch epoch)
-{
-    now_ms += EPOCH_MS;
-    epoch.end_ms = now_ms;
-    learner_step(&learner, &epoch);
-}
-
-static void step(const struct costs *costs)
-{
-    step_with(epoch_of(costs));
-}
-
-/* Until the state is reached; so many epochs it took. */
-static int until(const struct costs *costs, enum learner_state state)
-{
-    int epochs = 0;
-    for (; learner.state != state && epochs < LIMIT; epochs++)
-        step(costs);
-    CHECK(learner.state == state);
-    return epochs;
-}
-
-static void begin(bool observes, unsigned parts)
-{
-    size_class_init();
-    now_ms = 0;
-    learner_begin(&learner, observes, parts, 5);
-}
-
-static const struct arm *champion(void)
-{
-    return &learner.arms[learner.champion];
-}
-
-static uint64_t width(void)
-{
-    return arm_value(champion(), KNOB_MAGAZINE_BYTES, CLASS);
-}
-
-static size_t decided(enum decision_kind kind, uint32_t what)
-{
-    static struct decision decisions[DECISIONS_KEPT];
-    size_t count = decisions_copy(decisions, DECISIONS_KEPT);
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++)
-        found += decisions[i].kind == kind && decisions[i].what == what ? 1 : 0;
-    return found;
-}
+#include "learners.h"
 
 static void begins_with_the_modes_values(void)
 {
@@ -295,47 +205,6 @@ static void what_is_much_dearer_is_stopped_at_once(void)
     CHECK(tried == 1 && learner_arm(&learner) == champion());
 }
 
-/* Each try costs fifty times as much: a hundredth of the process's time, no more. What is priced higher than the process has worked
- * cannot have cost it more. */
-static void tries_wait_for_credit(void)
-{
-    static const struct costs trap = {.mode = 1000000, .doubling = 50, .other = 50};
-    double lost = 0;
-    begin(false, LEARN_ALL);
-    int epochs = 0;
-    for (; learner.kills == 0 && epochs < LIMIT; epochs++) {
-        struct epoch epoch = epoch_of(&trap);
-        double cost = (double)epoch_ns(&epoch);
-        double work = (double)epoch.work_ns;
-        lost += (cost - 1000000) * (cost > work ? work / cost : 1);
-        step_with(epoch);
-        CHECK(lost <= 0.01 * (double)now_ms * 1e6 + 52e6);
-    }
-    CHECK(lost > 0);
-}
-
-/* Whatever is tried costs a half more, and the program makes each look good first by being cheap: learning does not pay. */
-static void learning_that_does_not_pay_is_killed(void)
-{
-    static const struct costs cheap = {.mode = 1000000, .doubling = 0.6, .other = 0.6};
-    static const struct costs trap = {.mode = 1000000, .doubling = 1.9, .other = 1.9};
-    begin(false, LEARN_ALL);
-    int epochs = 0;
-    uint32_t rest = 0;
-    while (learner.kills < 3 && epochs++ < LIMIT * 20) {
-        uint32_t kills = learner.kills;
-        step(champion()->count > 0 ? &trap : &cheap);
-        if (learner.kills != kills) {
-            CHECK(learner.state == LEARNER_RESTS && learner_arm(&learner)->count == 0 && learner.rest >= 2 * rest);
-            rest = learner.rest;
-        }
-    }
-    CHECK(learner.kills == 3 && rest == 256 && decided(DECIDED_KILLED, LEARNER_LEARNS) > 0);
-    CHECK(until(&usual, LEARNER_LEARNS) == 256);
-    (void)until(&usual, LEARNER_FROZEN);
-    CHECK(champion()->count > 0); /* and if it pays then, it learns */
-}
-
 static void a_restless_program_is_left_alone(void)
 {
     static const struct costs other = {.mode = 1000000, .doubling = 0.8, .other = 1.1, .is_large = true};
@@ -385,47 +254,6 @@ static void without_ratings_it_learns_too(void)
     CHECK(width() == knob_info[KNOB_MAGAZINE_BYTES].most);
 }
 
-static void claims_are_settled(void)
-{
-    struct ledger ledger;
-    struct epoch epoch = {.requested = MIB, .ms = 20, .work_ns = 20000000};
-    epoch.ns[COST_REFILLS] = 1000;
-    ledger_begin(&ledger);
-    ledger_add(&ledger, &epoch, FORCE_MODE);
-    CHECK(ledger.saved == 0 && ledger.worked == 1000);
-    ledger_crown(&ledger, 0.2); /* 1.1 / 0.9 */
-    for (int i = 0; i < 9; i++)
-        ledger_add(&ledger, &epoch, FORCE_CHAMPION);
-    CHECK(ledger.saved > 1990 && ledger.saved < 2010);
-    ledger_settle(&ledger, 0);
-    CHECK(ledger.saved > -10 && ledger.saved < 10 && ledger_has_paid(&ledger));
-    for (int i = 0; i < 1000; i++)
-        ledger_add(&ledger, &epoch, FORCE_CHAMPION);
-    ledger_settle(&ledger, -0.2); /* all the time it was a loss */
-    CHECK(ledger.saved < -150000 && !ledger_has_paid(&ledger));
-    ledger_clear(&ledger);
-    CHECK(ledger_has_paid(&ledger));
-}
-
-/* A process that is stopped holds its memory as long, whoever plays. */
-static void a_pause_is_no_loss(void)
-{
-    struct ledger ledger;
-    struct epoch epoch = {.requested = MIB, .ms = 20, .work_ns = 20000000};
-    epoch.ns[COST_DIRTY] = 100000;
-    ledger_begin(&ledger);
-    ledger_add(&ledger, &epoch, FORCE_MODE);
-    ledger_crown(&ledger, 0.2);
-    ledger_add(&ledger, &epoch, FORCE_CHAMPION);
-    struct epoch paused = {.requested = MIB, .ms = 3600000, .work_ns = 200000};
-    paused.ns[COST_DIRTY] = 18000000000;
-    ledger_add(&ledger, &paused, FORCE_CHALLENGER);
-    CHECK(ledger_has_paid(&ledger));
-    for (int i = 0; i < 5; i++)
-        ledger_add(&ledger, &paused, FORCE_CHALLENGER);
-    CHECK(!ledger_has_paid(&ledger)); /* what it works counts */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,14 +273,10 @@ int main(void)
         UNIT_TEST(a_champion_that_no_longer_pays_is_rolled_back),
         UNIT_TEST(a_canary_that_costs_more_changes_nothing),
         UNIT_TEST(what_is_much_dearer_is_stopped_at_once),
-        UNIT_TEST(tries_wait_for_credit),
-        UNIT_TEST(learning_that_does_not_pay_is_killed),
         UNIT_TEST(a_restless_program_is_left_alone),
         UNIT_TEST(observing_changes_nothing),
         UNIT_TEST(without_evolution_presets_compete),
         UNIT_TEST(without_ratings_it_learns_too),
-        UNIT_TEST(claims_are_settled),
-        UNIT_TEST(a_pause_is_no_loss),
     };
     return cmocka_run_group_tests_name("learner", tests, NULL, NULL);
 }

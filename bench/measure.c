@@ -12,6 +12,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -71,14 +72,13 @@ static struct plan parse(int count, char **words)
     return plan;
 }
 
-/* Waits until the pipe is closed. */
+/* Waits until the pipe is closed: by then the process is in a group of its own, and watched. */
 static void start(const struct plan *plan, const sigset_t *mask, const int *gate)
 {
     char nothing;
     close(gate[1]);
     while (read(gate[0], &nothing, 1) == -1 && errno == EINTR)
         ;
-    setpgid(0, 0);
     sigprocmask(SIG_SETMASK, mask, NULL);
     for (char *const *setting = plan->settings; *setting != NULL; setting++)
         if (putenv(*setting) != 0)
@@ -128,10 +128,12 @@ static long watch(void)
                 continue;
             return peak_kib;
         }
-        if (changed.si_code != CLD_TRAPPED)
+        bool stopped = changed.si_code == CLD_STOPPED; /* by a signal, and nobody may look */
+        if (!stopped && changed.si_code != CLD_TRAPPED)
             return peak_kib;
         waitid(P_PID, (id_t)program, &changed, WSTOPPED | WNOHANG);
-        go_on(changed.si_status, &peak_kib);
+        if (!stopped)
+            go_on(changed.si_status, &peak_kib);
     }
 }
 
@@ -169,7 +171,7 @@ int main(int count, char **words)
     }
     if (program == 0)
         start(&plan, &before, gate);
-    setpgid(program, program); /* whoever of the two comes first */
+    setpgid(program, program);
     ptrace(PTRACE_SEIZE, program, NULL, (void *)(PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL));
     double begin = timing_seconds();
     close(gate[1]);

@@ -36,7 +36,7 @@ _SECOND = (
     ("larson", "1", "8", "1000", "5000", "100", "4141", "2"),
     ("handover", "ring", "2000", "42"),
 )
-# It learns something, and a program that ends at once is none the larger for it.
+# The second goes on for long enough to learn; the first ends at once, and is to be none the larger for its mode.
 _LEARNS = (("/bin/true",), ("random_mixed", "30000000", "mixed", "42"), ("large", "100", "42"))
 _LEARNING = {"HAKMEM_MODE": "learning"}
 # Each has what those before it have not.
@@ -99,9 +99,10 @@ def write(library: Path) -> dict[str, int]:
     counts = {}
     for name, programs, options in _BLOCKS:
         ran = {function for words in programs for function in _ran(library, words, options) & own}
-        sections = {section for function in ran for section in _sections(function, own)} | _named(text, name, own)
-        text = _with_block(text, name, sections - before)
-        counts[name] = len(sections - before)
+        lying_there = {section for function in ran for section in _sections(function, own)} | _named(text, name, own)
+        sections = lying_there - before
+        text = _with_block(text, name, sections)
+        counts[name] = len(sections)
         before |= sections
     SCRIPT.write_text(text)
     return counts

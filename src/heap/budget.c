@@ -47,10 +47,7 @@ static void move_beat(struct heap *heap)
 
 void budget_grant(struct heap *heap)
 {
-    if (UNLIKELY(heap->twin.budget != 0)) { /* charged while the view was closed */
-        heap->view.budget += heap->twin.budget;
-        heap->twin.budget = 0;
-    }
+    budget_charge_view(heap);
     move_beat(heap);
     if (UNLIKELY(heap->sample_rate != load_relaxed(&policy.profile_bytes) || budget_position(heap) > heap->sample_after))
         draw_sample(heap);

@@ -24,6 +24,16 @@ ALWAYS_INLINE int64_t budget_position(const struct heap *heap)
 
 void budget_begin(struct heap *heap);
 
+/* Charges the heap's view with what was requested while that was closed. The twin lies on a page that a heap does not touch before
+ * it is first closed, so it is written to only where there is something. */
+ALWAYS_INLINE void budget_charge_view(struct heap *heap)
+{
+    if (UNLIKELY(heap->twin.budget != 0)) {
+        heap->view.budget += heap->twin.budget;
+        heap->twin.budget = 0;
+    }
+}
+
 /* Grants what there is to the next heartbeat or sample. */
 void budget_grant(struct heap *heap);
 

@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "base/fail.h"
+#include "heap/budget.h"
 #include "heap/interrupt.h"
 #include "heap/keeper.h"
 #include "heap/magazine.h"
@@ -119,13 +120,6 @@ size_t freeze_empty(struct heap *heap)
     return taken;
 }
 
-/* What was requested while the heap was closed. */
-static void charge_view(struct heap *heap)
-{
-    heap->view.budget += heap->twin.budget;
-    heap->twin.budget = 0;
-}
-
 /* Others have emptied the heap, which the owner still uses: the next time they wait longer (mail_state). */
 static void note_awake(struct heap *heap)
 {
@@ -142,7 +136,7 @@ static void reopen(struct heap *heap)
         magazine_compact(heap);
     if (keeper_now() != NULL)
         magazine_flush_all(heap);
-    charge_view(heap);
+    budget_charge_view(heap);
     store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
     store_release(&thread_view, freeze_view(heap));
 }
@@ -151,7 +145,7 @@ void freeze_reopen(struct heap *heap)
 {
     if (keeper_now() != NULL && load_relaxed(&heap->frozen) == FREEZE_NONE) {
         if (!interrupt_lasts(heap))
-            charge_view(heap);
+            budget_charge_view(heap);
         return;
     }
     lock_take(&heap->lock);

@@ -61,25 +61,26 @@ def resident_in(words: tuple[str, ...], **options: str) -> tuple[int, int]:
 
 
 class Layout(unittest.TestCase):
+    def assert_of_file(self, of_file: int, most: int) -> None:
+        self.assertGreater(of_file, 0, "it is not served by the library")
+        self.assertLessEqual(of_file, most, "see `./hakmem bench layout`")
+
     def test_of_the_file_little_is_in_memory(self) -> None:
         of_file, _ = resident()
-        self.assertGreater(of_file, 0)
-        self.assertLessEqual(of_file, MOST_OF_FILE, "see `./hakmem bench layout`")
+        self.assert_of_file(of_file, MOST_OF_FILE)
 
     def test_what_most_programs_run_lies_together(self) -> None:
         for words in BUSY:
             with self.subTest(words[0]):
                 of_file, _ = resident_in(words)
-                self.assertGreater(of_file, 0, "it is not served by the library")
-                self.assertLessEqual(of_file, MOST_OF_FILE, "see `./hakmem bench layout`")
+                self.assert_of_file(of_file, MOST_OF_FILE)
 
     def test_what_learns_lies_together(self) -> None:
         learning = {"HAKMEM_MODE": "learning"}
         found = {"cat": resident(**learning), BUSY[0][0]: resident_in(BUSY[0], **learning)}
         for name, (of_file, _) in found.items():
             with self.subTest(name):
-                self.assertGreater(of_file, 0, "it is not served by the library")
-                self.assertLessEqual(of_file, MOST_OF_FILE_LEARNING, "see `./hakmem bench layout`")
+                self.assert_of_file(of_file, MOST_OF_FILE_LEARNING)
 
     def test_guarded_samples_lie_with_what_most_programs_run(self) -> None:
         without = [resident(HAKMEM_GUARD="0") for _ in range(RUNS)]

@@ -73,15 +73,15 @@
  * same thread comes before it or after it, other threads are not synchronised with. On x86 an exchange would be locked, and
  * wait for all accesses to memory before it. */
 #if defined(__x86_64__) && !HAK_TSAN
-ALWAYS_INLINE bool owner_compare_exchange(void ***word, void ***expected, void **value)
-{
-    bool same;
-    __asm__ volatile("cmpxchg %3, %1" : "+a"(*expected), "+m"(*word), "=@ccz"(same) : "r"(value) : "memory");
-    return same;
-}
+#define owner_compare_exchange(word, expected, value) \
+    __extension__({ \
+        bool same; \
+        __asm__ volatile("cmpxchg %3, %1" : "+a"(*(expected)), "+m"(*(word)), "=@ccz"(same) : "r"(value) : "memory"); \
+        same; \
+    })
 #else
 #define owner_compare_exchange(word, expected, value) \
-    __atomic_compare_exchange_n((word), (expected), (value), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+    __atomic_compare_exchange_n((word), (expected), (value), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 #endif
 
 #endif

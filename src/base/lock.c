@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alone.h"
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -82,7 +83,7 @@ static COLD void wait_and_take(struct lock *lock)
 static void take(struct lock *lock)
 {
     ASSERT(!lock_is_mine(lock));
-    if (UNLIKELY(!replace(&lock->word, FREE, thread_self())))
+    if (UNLIKELY(!exchange_if(&lock->word, FREE, thread_self())))
         wait_and_take(lock);
     owner_add(&lock->taken, 1u);
     if (HAK_DEBUG)
@@ -104,6 +105,12 @@ void lock_take_sibling(struct lock *lock)
     take(lock);
 }
 
+static COLD void drop_and_wake(struct lock *lock)
+{
+    store_release(&lock->word, FREE);
+    futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
+}
+
 void lock_drop(struct lock *lock)
 {
     if (UNLIKELY(lock_passes()))
@@ -111,8 +118,8 @@ void lock_drop(struct lock *lock)
     ASSERT(lock_is_mine(lock));
     if (HAK_DEBUG)
         ranks_held &= ~(1u << lock->rank);
-    if ((__atomic_exchange_n(&lock->word, FREE, __ATOMIC_RELEASE) & WAITERS) != 0)
-        futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
+    if (UNLIKELY(!exchange_if(&lock->word, thread_self(), FREE)))
+        drop_and_wake(lock);
 }
 
 bool lock_is_mine(const struct lock *lock)

@@ -298,12 +298,12 @@ static NOINLINE void free_any(struct heap *heap, void *p)
     free_as(heap, p, (struct freeing){.family = FAMILY_MALLOC, .size = SIZE_UNKNOWN});
 }
 
-/* Enters the door for the block of a slab, if nobody wants to know and nothing else is to be done there. Else NULL. */
-ALWAYS_INLINE struct heap *enter_for_slab(uintptr_t tag)
+/* Enters the door for the block of a slab, or a large one, if nobody wants to know and nothing else is to be done there. Else NULL. */
+ALWAYS_INLINE struct heap *enter_for_block(uintptr_t tag)
 {
     struct view *seen = view_load();
     struct heap *heap = seen->heap;
-    if (tag < TAG_KINDS || heap == NULL || heap->in_door != 0 || heap->deferred_count > 0 || heap_events.leaving != NULL
+    if ((tag < TAG_KINDS && tag != TAG_LARGE) || heap == NULL || heap->in_door != 0 || heap->deferred_count > 0 || heap_events.leaving != NULL
         || control_is_asked())
         return NULL;
     store_relaxed(&heap->visits, heap->visits + 1);
@@ -311,8 +311,8 @@ ALWAYS_INLINE struct heap *enter_for_slab(uintptr_t tag)
     return heap;
 }
 
-/* What most frees that come to the door are is done here: own blocks, whose magazine is full, and another heap's if that is but a word
- * in a letter. `heap`: its door is entered; NULL: it could not be. */
+/* What most frees that come to the door are is done here: own blocks, whose magazine is full, large ones, and another heap's if that
+ * is but a word in a letter. `heap`: its door is entered; NULL: it could not be. */
 ALWAYS_INLINE bool freed_at_once(struct heap *heap, uintptr_t tag, void *p)
 {
     uintptr_t class = tag ^ (uintptr_t)heap;
@@ -320,6 +320,8 @@ ALWAYS_INLINE bool freed_at_once(struct heap *heap, uintptr_t tag, void *p)
         return false;
     if (class < SIZE_CLASSES)
         route_own(heap, (unsigned)class, p);
+    else if (tag == TAG_LARGE)
+        route_large(heap, p);
     else if (!mail_add(heap, tag, p))
         return false;
     entry_leave(heap);
@@ -329,7 +331,7 @@ ALWAYS_INLINE bool freed_at_once(struct heap *heap, uintptr_t tag, void *p)
 NOINLINE void door_free(void *p)
 {
     uintptr_t tag = arena_tag(p);
-    struct heap *heap = enter_for_slab(tag);
+    struct heap *heap = enter_for_block(tag);
     if (!freed_at_once(heap, tag, p))
         free_any(heap, p);
 }
@@ -337,9 +339,9 @@ NOINLINE void door_free(void *p)
 NOINLINE void door_free_as(void *p, struct freeing how)
 {
     uintptr_t tag = arena_tag(p);
-    struct heap *heap = enter_for_slab(tag);
-    bool fits = how.size == SIZE_UNKNOWN || how.size <= size_classes[tag % SIZE_CLASSES].size;
-    if (!fits || !freed_at_once(heap, tag, p))
+    struct heap *heap = enter_for_block(tag);
+    bool fits = how.size == SIZE_UNKNOWN || (tag >= TAG_KINDS && how.size <= size_classes[tag % SIZE_CLASSES].size);
+    if (!fits || how.site != 0 || !freed_at_once(heap, tag, p))
         free_as(heap, p, how);
 }
 

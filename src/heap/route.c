@@ -57,11 +57,9 @@ static COLD void keep_for(void *p, uintptr_t word)
         block->kept_for = site;
 }
 
-static void free_large(struct heap *heap, void *p, const struct freeing *how)
+void route_large(struct heap *heap, void *p)
 {
     struct large_freed freed;
-    if (UNLIKELY(how->site != 0))
-        keep_for(p, how->site);
     switch (large_free(p, heap_large_live(heap), &freed)) {
     case LARGE_FINE:
         break;
@@ -79,6 +77,13 @@ static void free_large(struct heap *heap, void *p, const struct freeing *how)
         tally(heap, COUNT_LARGE_FREED);
         beat_if_much_was_freed(heap);
     }
+}
+
+static void free_large(struct heap *heap, void *p, const struct freeing *how)
+{
+    if (UNLIKELY(how->site != 0))
+        keep_for(p, how->site);
+    route_large(heap, p);
 }
 
 void route_own(struct heap *heap, unsigned class, void *p)

@@ -12,6 +12,9 @@ void route_free(struct heap *heap, void *p, const struct freeing *how);
 /* The same of one whose tag says that it is a block of `heap`, of that class. */
 void route_own(struct heap *heap, unsigned class, void *p);
 
+/* The same of one whose tag says that it is large. Without a heap: NULL. */
+void route_large(struct heap *heap, void *p);
+
 /* The pointers that signal handlers have left. The same. */
 void route_deferred(struct heap *heap);
 

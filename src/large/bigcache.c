@@ -22,15 +22,11 @@ enum { REST_LEAST = 8, REST_SPREAD = 16 };
 
 struct bigcache_shard bigcache_shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
 
+/* Newest first. Apart from the shards, whose other words lie close together for those who look at all. */
 static struct list bins[SHARDS][BINS];
 
 /* Bit i: shard i has kept something. */
 static uint32_t used_in;
-
-static struct list *bin_in(const struct bigcache_shard *shard, unsigned bin)
-{
-    return &bins[shard - bigcache_shards][bin];
-}
 
 static unsigned bin_of(size_t units)
 {
@@ -39,6 +35,11 @@ static unsigned bin_of(size_t units)
     unsigned log = log2_floor(units);
     unsigned step = (unsigned)(units >> (log - STEPS_SHIFT)) & ((1 << STEPS_SHIFT) - 1);
     return ((log - STEPS_SHIFT + 1) << STEPS_SHIFT) + step;
+}
+
+static struct list *bin_in(const struct bigcache_shard *shard, size_t units)
+{
+    return &bins[shard - bigcache_shards][bin_of(units)];
 }
 
 static size_t bytes_of(const struct large *block)
@@ -83,48 +84,57 @@ static void note_oldest(struct bigcache_shard *shard)
     store_relaxed(&shard->oldest_ms, oldest_ms);
 }
 
-/* The block was the oldest of its lease. */
-static void forget_oldest(struct bigcache_shard *shard, const struct large *block)
-{
-    if (shard->by_age[block->lease].last == NULL)
-        shard->occupied &= ~((uint64_t)1 << block->lease);
-    if (block->freed_ms == shard->oldest_ms)
-        note_oldest(shard);
-}
-
 static uint32_t bit_of(const struct bigcache_shard *shard)
 {
     return 1u << (shard - bigcache_shards);
 }
 
+/* Into the lists. */
+static void enlist(struct bigcache_shard *shard, struct large *block)
+{
+    unsigned lease = lease_of(block);
+    struct list *of_lease = &shard->by_age[lease];
+    block->lease = (uint8_t)lease;
+    if (of_lease->last == NULL) {
+        if (shard->occupied == 0 || block->freed_ms < shard->oldest_ms)
+            store_relaxed(&shard->oldest_ms, block->freed_ms);
+        shard->occupied |= (uint64_t)1 << lease;
+    }
+    list_push_front(bin_in(shard, block->units), &block->link);
+    list_push_front(of_lease, &block->age);
+}
+
+static void enlist_latest(struct bigcache_shard *shard)
+{
+    if (shard->latest != NULL)
+        enlist(shard, shard->latest);
+    shard->latest = NULL;
+}
+
 static void put_in(struct bigcache_shard *shard, struct large *block)
 {
-    struct list *of_lease = &shard->by_age[block->lease];
-    if (of_lease->last == NULL) {
-        shard->occupied |= (uint64_t)1 << block->lease;
-        if (shard->bytes == 0 || block->freed_ms < shard->oldest_ms)
-            store_relaxed(&shard->oldest_ms, block->freed_ms);
-    }
-    list_push_front(bin_in(shard, bin_of(block->units)), &block->link);
-    list_push_front(of_lease, &block->age);
-    if ((load_relaxed(&used_in) & bit_of(shard)) == 0)
-        add_relaxed(&used_in, bit_of(shard));
+    enlist_latest(shard);
+    shard->latest = block;
+    if (shard->occupied == 0)
+        store_relaxed(&shard->oldest_ms, block->freed_ms);
+    if (HARDENED) /* what was freed rests */
+        enlist_latest(shard);
     store_relaxed(&shard->bytes, shard->bytes + bytes_of(block));
+    if (UNLIKELY((load_relaxed(&used_in) & bit_of(shard)) == 0))
+        add_relaxed(&used_in, bit_of(shard));
 }
 
-static void take_out(struct bigcache_shard *shard, struct list *bin, struct large *block)
+static void take_out(struct bigcache_shard *shard, struct large *block)
 {
-    bool last = block->age.next == NULL;
-    list_remove(bin, &block->link);
-    list_remove(&shard->by_age[block->lease], &block->age);
+    struct list *of_lease = &shard->by_age[block->lease];
+    bool was_last = block->age.next == NULL;
+    list_remove(bin_in(shard, block->units), &block->link);
+    list_remove(of_lease, &block->age);
     store_relaxed(&shard->bytes, shard->bytes - bytes_of(block));
-    if (last)
-        forget_oldest(shard, block);
-}
-
-static void give_up(struct bigcache_shard *shard, struct large *block)
-{
-    take_out(shard, bin_in(shard, bin_of(block->units)), block);
+    if (of_lease->last == NULL)
+        shard->occupied &= ~((uint64_t)1 << block->lease);
+    if (was_last && block->freed_ms == shard->oldest_ms)
+        note_oldest(shard);
 }
 
 static uint32_t draw_rest(struct bigcache_shard *shard)
@@ -143,7 +153,6 @@ static bool is_over_budget(void)
 bool bigcache_put(struct large *block)
 {
     struct bigcache_shard *shard = &bigcache_shards[shard_of_thread()];
-    block->lease = (uint8_t)lease_of(block);
     block->freed_ms = clock_now_ms();
     lock_take(&shard->lock);
     if (HARDENED)
@@ -187,18 +196,37 @@ static struct large *find_in(const struct bigcache_shard *shard, const struct li
     return found;
 }
 
-static struct large *get_from(struct bigcache_shard *shard, const struct wanted *wanted)
+static struct large *take_listed(struct bigcache_shard *shard, const struct wanted *wanted)
 {
     struct large *found = NULL;
+    enlist_latest(shard);
+    const struct list *last = bin_in(shard, wanted->most);
+    for (struct list *bin = bin_in(shard, wanted->least); bin <= last && found == NULL; bin++)
+        found = find_in(shard, bin, wanted);
+    if (found != NULL)
+        take_out(shard, found);
+    return found;
+}
+
+/* If it is just what is looked for. */
+static struct large *take_latest(struct bigcache_shard *shard, const struct wanted *wanted)
+{
+    struct large *latest = shard->latest;
+    if (latest == NULL || latest->units != wanted->least || (wanted->site != SITE_NONE && latest->kept_for != wanted->site))
+        return NULL;
+    shard->latest = NULL;
+    store_relaxed(&shard->bytes, shard->bytes - bytes_of(latest));
+    return latest;
+}
+
+static struct large *get_from(struct bigcache_shard *shard, const struct wanted *wanted)
+{
     if (load_relaxed(&shard->bytes) < wanted->least << UNIT_SHIFT)
         return NULL;
     lock_take(&shard->lock);
-    struct list *last = bin_in(shard, bin_of(wanted->most));
-    for (struct list *bin = bin_in(shard, bin_of(wanted->least)); bin <= last && found == NULL; bin++) {
-        found = find_in(shard, bin, wanted);
-        if (found != NULL)
-            take_out(shard, bin, found);
-    }
+    struct large *found = take_latest(shard, wanted);
+    if (found == NULL)
+        found = take_listed(shard, wanted);
     if (found != NULL)
         store_relaxed(&shard->served, shard->served + 1);
     lock_drop(&shard->lock);
@@ -231,11 +259,12 @@ static struct bigcache_shard *oldest_shard(void)
 static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms)
 {
     lock_take(&shard->lock);
+    enlist_latest(shard);
     struct large *oldest = oldest_in(shard);
     if (oldest != NULL && oldest->freed_ms >= before_ms)
         oldest = NULL;
     if (oldest != NULL)
-        give_up(shard, oldest);
+        take_out(shard, oldest);
     lock_drop(&shard->lock);
     return oldest;
 }
@@ -258,12 +287,13 @@ static void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct
     if (load_relaxed(&shard->bytes) == 0)
         return;
     lock_take(&shard->lock);
+    enlist_latest(shard);
     for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
         unsigned lease = (unsigned)__builtin_ctzll(left);
         uint64_t kept_ms = lease_ms(lease);
         while ((shard->occupied >> lease & 1) != 0 && oldest_of_lease(shard, lease)->freed_ms + kept_ms < now_ms) {
             struct large *block = oldest_of_lease(shard, lease);
-            give_up(shard, block);
+            take_out(shard, block);
             if (block->is_trial) /* one that had to make room says nothing of its site */
                 site_note_unwanted(block);
             list_push_back(old, &block->age);

@@ -49,13 +49,14 @@ enum { LEASES = SIZE_BINS * (PATIENCE_MOST + 1) };
 /* Threads keep what they free in their own shards, and look there first. */
 struct bigcache_shard {
     struct lock lock;
-    uint64_t occupied;             /* bit i: by_age[i] is not empty */
-    struct list by_age[LEASES];    /* newest first */
+    struct large *latest; /* in none of the lists: many programs request at once as much again */
     size_t bytes;
-    uint64_t oldest_ms; /* when the oldest of all was freed; of one whose `bytes` are 0 it says nothing */
-    uint64_t served;    /* requests, since the start */
-    uint32_t put;       /* blocks, since the start; modulo 2^32 */
-    uint64_t random;    /* for how long the hardened library's rest; 0: not begun */
+    uint64_t oldest_ms;   /* when the oldest in the lists was freed, or the latest, if they are empty */
+    uint64_t served;      /* requests, since the start */
+    uint32_t put;         /* blocks, since the start; modulo 2^32 */
+    uint64_t random;      /* for how long the hardened library's rest; 0: not begun */
+    uint64_t occupied;    /* bit i: by_age[i] is not empty */
+    struct list by_age[LEASES]; /* newest first */
 } ALIGNED(SHARD_ALIGN);
 
 extern HIDDEN struct bigcache_shard bigcache_shards[SHARDS];

@@ -4,6 +4,7 @@
 
 #include "arena/arena.h"
 #include "arena/meta.h"
+#include "base/alone.h"
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
@@ -277,11 +278,9 @@ static COLD void let_go(struct large *block)
 
 enum large_verdict large_free(void *p, struct large_live *live, struct large_freed *freed)
 {
-    uintptr_t expected = TAG_LARGE;
     if (((uintptr_t)p & (UNIT_SIZE - 1)) != 0)
         return LARGE_NOT_A_BLOCK;
-    if (!__atomic_compare_exchange_n(&arena.tags[arena_unit(p)], &expected, (uintptr_t)TAG_LARGE_KEPT, false,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!exchange_if(&arena.tags[arena_unit(p)], TAG_LARGE, TAG_LARGE_KEPT))
         return LARGE_DOUBLE_FREE;
     struct large *block = arena_span(p); /* not before: of two frees at once, the other's block may be a third's by then */
     ASSERT(block->base == p);

@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "base/alone.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/thread.h"
@@ -254,6 +255,7 @@ static bool start(void (*body)(void), const char *name, const void *local)
         return false;
     service.body = body;
     service.name = name;
+    store_relaxed(&alone_no_more, true);
     bool begun = begin(local);
     if (!begun)
         store_release(&service.number, 0u);
@@ -283,4 +285,5 @@ void os_service_forget(void)
 {
     forget();
     store_relaxed(&service.number, 0u);
+    store_relaxed(&alone_no_more, false);
 }

@@ -65,6 +65,51 @@ static void gives_the_latest_first(void)
     CHECK(large_take(MIB) == first);
 }
 
+/* The latest of all sizes is kept apart from the others; nothing depends on it but how long it takes. */
+static void finds_the_latest_and_the_others(void)
+{
+    large_init();
+    size_t step = units_per_page() * UNIT_SIZE;
+    char *exact = large_take(40 * step);
+    char *longer = large_take(44 * step);
+    char *other = large_take(100 * step);
+    large_give(exact);
+    large_give(other);
+    large_give(longer);
+    CHECK(bigcache_bytes() == 184 * step);
+    CHECK(large_take(40 * step) == exact); /* not the latest, which is longer */
+    CHECK(large_take(40 * step) == longer);
+    large_give(longer);
+    large_give(exact);
+    CHECK(large_take(40 * step) == exact);
+    CHECK(large_take(36 * step) == longer);
+    CHECK(large_take(100 * step) == other);
+    CHECK(bigcache_bytes() == 0);
+}
+
+/* Two threads may come in another order than that in which they have read the clock. */
+static void forgets_whatever_the_clock_says(void)
+{
+    large_init();
+    char *held[4];
+    for (int i = 0; i < 4; i++)
+        held[i] = large_take((i < 2 ? 1 : 4) * MIB);
+    static const uint64_t times[] = {2000, 1000, 1500, 500};
+    for (int i = 0; i < 4; i++) {
+        fake_clock_set(times[i]);
+        large_give(held[i]);
+    }
+    CHECK(bigcache_bytes() == 10 * MIB);
+    large_evict_before(501);
+    CHECK(arena_tag(held[0]) == TAG_LARGE_KEPT);
+    large_evict_before(2001);
+    CHECK(bigcache_bytes() == 0);
+    fake_clock_set(100);
+    large_give(large_take(MIB));
+    large_evict_before(101);
+    CHECK(bigcache_bytes() == 0);
+}
+
 /* What nobody has written of a kept block, a request for zeros does not write either. */
 static void is_cleared_where_it_was_written(void)
 {
@@ -268,6 +313,8 @@ int main(void)
         UNIT_TEST(serves_sizes_within_a_quarter),
         UNIT_TEST(makes_room_for_what_it_cannot_serve),
         UNIT_TEST(gives_the_latest_first),
+        UNIT_TEST(finds_the_latest_and_the_others),
+        UNIT_TEST(forgets_whatever_the_clock_says),
         UNIT_TEST(is_cleared_where_it_was_written),
         UNIT_TEST(keeps_its_budget),
         UNIT_TEST(forgets_by_age),

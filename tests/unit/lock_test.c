@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alone.h"
 #include "base/lock.h"
 #include "scale.h"
 
@@ -104,6 +105,15 @@ static void keeps_errno(void)
     run_against_lock(take_and_keep_errno);
 }
 
+/* The process's only thread takes it in a way of its own. One that is made meanwhile waits for it all the same. */
+static void is_taken_alone(void)
+{
+    CHECK(alone() == (!HAK_TSAN && &__libc_single_threaded != NULL));
+    run_against_lock(take_and_drop);
+    CHECK(!alone());
+    CHECK(lock.word == 0 && lock.waits == 1);
+}
+
 static void counts_who_waits(void)
 {
     uint32_t before = lock.waits;
@@ -167,8 +177,8 @@ static void ranks_are_checked(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(excludes),    UNIT_TEST(is_not_of_others), UNIT_TEST(keeps_errno),
-        UNIT_TEST(counts_who_waits),
+        UNIT_TEST(excludes),         UNIT_TEST(is_not_of_others), UNIT_TEST(keeps_errno),
+        UNIT_TEST(counts_who_waits), UNIT_TEST(is_taken_alone),
         UNIT_TEST(passes_who_holds_all), UNIT_TEST(ranks_are_checked),
         UNIT_TEST(wakes_without_being_woken),
     };

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alone.h"
 #include "base/atomic.h"
 #include "base/fail.h"
 #include "base/lock.h"
@@ -23,6 +24,18 @@
 enum { STARTERS = 4 };
 
 static struct lock lock = LOCK_INITIALIZER(LOCK_SPAN);
+
+/* Of this thread libc says nothing. */
+static void starter_is_not_alone(void)
+{
+    bool before = alone();
+    CHECK(before == (!HAK_TSAN && &__libc_single_threaded != NULL));
+    service_start(service_count_round);
+    CHECK(!alone());
+    service_wait_for_end();
+    os_service_forget();
+    CHECK(alone() == (before && !SERVICE_IS_LIBCS));
+}
 
 static void runs_its_body(void)
 {
@@ -325,6 +338,7 @@ int main(int count, char **arguments)
     if (count > 1)
         return end_by(arguments[1]);
     const struct CMUnitTest tests[] = {
+        UNIT_TEST(starter_is_not_alone),
         UNIT_TEST(runs_its_body),
         UNIT_TEST(process_outlives_it),
         UNIT_TEST(is_one_at_a_time),

@@ -1,0 +1,3 @@
+#include "base/alone.h"
+
+bool alone_no_more;

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import unittest
 from pathlib import Path
 from unittest import mock
 
-from hakmem_bench import memory, runner
-from hakmem_bench.model import Peer, Sample, Test, TestResult
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import refusal  # noqa: E402
+
+from hakmem_bench import memory, runner  # noqa: E402
+from hakmem_bench.model import Peer, Sample, Test, TestResult  # noqa: E402
 
 PLAIN = Peer("glibc", "", "")
 
@@ -51,6 +56,18 @@ class Run(unittest.TestCase):
         sample = run("(sleep 0.3; kill -CONT $$) & kill -STOP $$")
         self.assertEqual(sample.status, "ok")
         self.assertGreater(sample.wall, 0.3)
+
+    def test_a_program_that_may_not_be_looked_at_is_measured_too(self) -> None:
+        child = os.fork()
+        if child == 0:
+            done = False
+            try:
+                refusal.refuse(refusal.PTRACE)
+                sample = run("(sleep 0.3; kill -CONT $$) & kill -STOP $$")
+                done = sample.status == "ok" and sample.wall > 0.3 and 200 < sample.peak_kib < 100_000
+            finally:
+                os._exit(0 if done else 1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
 
     def test_operations_count_where_they_are_told(self) -> None:
         sample = run("echo 'Throughput = 4000000 operations per second (1.000 s)'")

@@ -110,8 +110,8 @@ static bool find_module(struct window *window, uintptr_t pc)
     return pc - module->start < module->end - module->start || os_find_module(pc, &window->module);
 }
 
-/* To the caller; *is_call: what is found there is a return address. */
-static bool step_out(struct window *window, struct os_frame *frame, bool *is_call)
+/* One step towards the start of the thread; *is_call: what is found there is a return address. */
+static bool step(struct window *window, struct os_frame *frame, bool *is_call)
 {
     struct cfi_rule rule;
     /* A call may be the last instruction of a function: where it returns to is another's. */
@@ -126,15 +126,6 @@ static bool step_out(struct window *window, struct os_frame *frame, bool *is_cal
     *is_call = false;
     bool sure = window->trust == UNWIND_SOUND && window->limit == UINTPTR_MAX;
     return os_frame_interrupted_at(frame->sp, sure, frame);
-}
-
-/* One step towards main, or the thread's function, whose callers say nothing. */
-static bool step(struct window *window, struct os_frame *frame, bool *is_call)
-{
-    if (!step_out(window, frame, is_call))
-        return false;
-    return !*is_call || !find_module(window, frame->pc) ||
-           !os_frame_is_outermost(&window->module, frame->pc, window->trust == UNWIND_SOUND);
 }
 
 static void open_window(struct window *window, enum unwind_trust trust)

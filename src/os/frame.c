@@ -4,8 +4,6 @@
 #include <link.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -169,65 +167,3 @@ bool os_find_module(uintptr_t address, struct os_module *module)
 }
 
 #endif
-
-enum { CODE_MOST = 9 };
-
-/* The code of the module at pc. */
-static bool copy_code(const struct os_module *module, uintptr_t pc, bool sure, uint8_t code[CODE_MOST])
-{
-    if (module->end - module->start < CODE_MOST || pc - module->start > module->end - module->start - CODE_MOST)
-        return false;
-    if (!sure)
-        return os_read(pc, code, CODE_MOST) == CODE_MOST;
-    memcpy(code, (const void *)pc, CODE_MOST);
-    return true;
-}
-
-#if defined(__x86_64__)
-
-static uintptr_t signed_word(const uint8_t *code)
-{
-    int32_t word;
-    memcpy(&word, code, sizeof word);
-    return (uintptr_t)(intptr_t)word;
-}
-
-/* exit(main(...)), or the result of a thread's function goes to what libc keeps of the thread, above the thread pointer: program's
- * and libraries' thread-local variables are below it. */
-static bool is_outermost(const struct os_module *module, uintptr_t pc, bool sure)
-{
-    static const uint8_t pass_result[] = {0x89, 0xc7, 0xe8};              /* mov %eax, %edi; call ... */
-    static const uint8_t keep_result[] = {0x64, 0x48, 0x89, 0x04, 0x25}; /* mov %rax, %fs:... */
-    enum { JUMP = 0xe9, JUMP_BYTES = 5 };
-    uint8_t code[CODE_MOST];
-    if (!copy_code(module, pc, sure, code))
-        return false;
-    if (memcmp(code, pass_result, sizeof pass_result) == 0)
-        return pc + sizeof pass_result + 4 + signed_word(code + sizeof pass_result) == (uintptr_t)exit;
-    if (code[0] == JUMP && !copy_code(module, pc + JUMP_BYTES + signed_word(code + 1), sure, code))
-        return false;
-    return memcmp(code, keep_result, sizeof keep_result) == 0 && (intptr_t)signed_word(code + sizeof keep_result) > 0;
-}
-
-#elif defined(__aarch64__)
-
-/* exit(main(...)): both have the result in the same register. */
-static bool is_outermost(const struct os_module *module, uintptr_t pc, bool sure)
-{
-    enum { OPCODE_SHIFT = 26, CALL = 0x25, UNUSED_BITS = 32 - OPCODE_SHIFT };
-    uint8_t code[CODE_MOST];
-    uint32_t word;
-    if (!copy_code(module, pc, sure, code))
-        return false;
-    memcpy(&word, code, sizeof word);
-    int32_t words = (int32_t)(word << UNUSED_BITS) >> UNUSED_BITS;
-    return word >> OPCODE_SHIFT == CALL && pc + (uintptr_t)((intptr_t)words * 4) == (uintptr_t)exit;
-}
-
-#endif
-
-/* A static program may call exit with the result of any function. */
-bool os_frame_is_outermost(const struct os_module *module, uintptr_t pc, bool sure)
-{
-    return !module->is_program && is_outermost(module, pc, sure);
-}

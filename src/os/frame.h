@@ -80,9 +80,4 @@ struct os_module {
  * cannot tell without a lock, only the program itself is found. The path stays while the module is loaded. */
 bool os_find_module(uintptr_t address, struct os_module *module);
 
-/* Is it in the module's code that libc has called main, or a thread's function, if the call returns to `pc`? No stack needs to be
- * followed further. Told by what follows the call; if that is something else, false. Unless it is `sure` that there is code, the kernel
- * is asked. */
-bool os_frame_is_outermost(const struct os_module *module, uintptr_t pc, bool sure);
-
 #endif

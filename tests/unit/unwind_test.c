@@ -242,36 +242,6 @@ static void ends_with_the_thread(void)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* Not in libc, which called the first. */
-static void check_outermost(void)
-{
-    for (enum unwind_trust trust = UNWIND_SOUND; trust <= UNWIND_BROKEN; trust++) {
-        uintptr_t calls[MOST];
-        struct os_frame here = os_frame_here();
-        struct os_module module;
-        size_t count = unwind(&here, trust, calls, MOST);
-        CHECK(os_find_module(calls[count - 1] - 1, &module) && module.is_program);
-    }
-}
-
-static void *check_outermost_of_thread(void *unused)
-{
-    check_outermost();
-    return unused;
-}
-
-static void goes_no_further_than_the_program(void)
-{
-    check_outermost();
-#if defined(__GLIBC__) && defined(__x86_64__)
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, check_outermost_of_thread, NULL) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
-#else
-    (void)check_outermost_of_thread;
-#endif
-}
-
 static void takes_no_more_than_fits(void)
 {
     uintptr_t calls[4] = {0};
@@ -327,7 +297,6 @@ int main(void)
         UNIT_TEST_IF(needs_to_know_libraries, follows_calls_through_libc),
         UNIT_TEST_IF(needs_a_kernel, follows_calls_out_of_handlers),
         UNIT_TEST(ends_with_the_thread),
-        UNIT_TEST_IF(needs_to_know_libraries, goes_no_further_than_the_program),
         UNIT_TEST(is_not_misled_by_what_was),
         UNIT_TEST(takes_no_more_than_fits),
         UNIT_TEST(ends_on_a_broken_stack),

@@ -16,12 +16,17 @@ extern char __libc_single_threaded __attribute__((weak)); // NOLINT(bugprone-res
 /* Was a thread started, or about to be, that libc does not know (os/service_thread.c)? */
 extern bool alone_no_more;
 
+/* Does libc say whether there are others? ThreadSanitizer would not see the order that the words below give. */
+ALWAYS_INLINE bool alone_is_told(void)
+{
+    return !HAK_TSAN && &__libc_single_threaded != NULL;
+}
+
 /* True only if no other thread shares the memory, and none will before the caller makes one: what the caller reads or writes next
- * is its own. Async-signal-safe. ThreadSanitizer would not see the order that the words below give. */
+ * is its own. Async-signal-safe. */
 ALWAYS_INLINE bool alone(void)
 {
-    return !HAK_TSAN && &__libc_single_threaded != NULL && load_relaxed(&__libc_single_threaded) != 0 &&
-           !load_relaxed(&alone_no_more);
+    return alone_is_told() && load_relaxed(&__libc_single_threaded) != 0 && !load_relaxed(&alone_no_more);
 }
 
 /* If *word is `expected`, *word = value, and true. Acquires and releases; a signal handler of this thread comes before or after. */

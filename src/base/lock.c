@@ -52,22 +52,17 @@ static void sleep_while(uintptr_t *word, uintptr_t value)
     futex(word, FUTEX_WAIT_PRIVATE, (uint32_t)value, &most);
 }
 
-static bool replace(uintptr_t *word, uintptr_t expected, uintptr_t wanted)
-{
-    return __atomic_compare_exchange_n(word, &expected, wanted, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
 /* Who has waited does not know whether others still do, and takes the lock as one that is waited for. */
 static void wait_for(struct lock *lock)
 {
     for (int spin = 0; spin < SPINS; spin++) {
         pause_briefly();
-        if (load_relaxed(&lock->word) == FREE && replace(&lock->word, FREE, thread_self()))
+        if (load_relaxed(&lock->word) == FREE && exchange_if(&lock->word, FREE, thread_self()))
             return;
     }
-    while (!replace(&lock->word, FREE, thread_self() | WAITERS)) {
+    while (!exchange_if(&lock->word, FREE, thread_self() | WAITERS)) {
         uintptr_t seen = load_relaxed(&lock->word);
-        if (seen != FREE && ((seen & WAITERS) != 0 || replace(&lock->word, seen, seen | WAITERS)))
+        if (seen != FREE && ((seen & WAITERS) != 0 || exchange_if(&lock->word, seen, seen | WAITERS)))
             sleep_while(&lock->word, seen | WAITERS);
     }
 }

@@ -17,6 +17,7 @@ from hakmem_bench import memory, runner  # noqa: E402
 from hakmem_bench.model import Peer, Sample, Test, TestResult  # noqa: E402
 
 PLAIN = Peer("glibc", "", "")
+STOPPED_FOR_A_WHILE = "(sleep 0.3; kill -CONT $$) & kill -STOP $$"
 
 
 def shell(script: str, **more: object) -> Test:
@@ -53,7 +54,7 @@ class Run(unittest.TestCase):
         self.assertEqual(run("trap '' USR1; kill -USR1 $$").status, "ok")
 
     def test_a_program_that_is_stopped_waits(self) -> None:
-        sample = run("(sleep 0.3; kill -CONT $$) & kill -STOP $$")
+        sample = run(STOPPED_FOR_A_WHILE)
         self.assertEqual(sample.status, "ok")
         self.assertGreater(sample.wall, 0.3)
 
@@ -63,7 +64,7 @@ class Run(unittest.TestCase):
             done = False
             try:
                 refusal.refuse(refusal.PTRACE)
-                sample = run("(sleep 0.3; kill -CONT $$) & kill -STOP $$")
+                sample = run(STOPPED_FOR_A_WHILE)
                 done = sample.status == "ok" and sample.wall > 0.3 and 200 < sample.peak_kib < 100_000
             finally:
                 os._exit(0 if done else 1)

@@ -108,7 +108,7 @@ static void keeps_errno(void)
 /* The process's only thread takes it in a way of its own. One that is made meanwhile waits for it all the same. */
 static void is_taken_alone(void)
 {
-    CHECK(alone() == (!HAK_TSAN && &__libc_single_threaded != NULL));
+    CHECK(alone() == alone_is_told());
     run_against_lock(take_and_drop);
     CHECK(!alone());
     CHECK(lock.word == 0 && lock.waits == 1);

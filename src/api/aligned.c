@@ -58,7 +58,7 @@ static NOINLINE FRAGILE void *allocate_any(size_t alignment, size_t size)
  * nothing, and an alignment of zero, there is none either. */
 ALWAYS_INLINE void *pop_aligned(size_t alignment, size_t size)
 {
-    if (HARDENED || UNLIKELY(alignment > UNIT_SIZE || size > SMALL_MAX))
+    if (HARDENED || UNLIKELY(alignment > SLAB_ALIGN_MOST || size > SMALL_MAX))
         return NULL;
     size_t bytes = align_up(size, alignment);
     if (UNLIKELY(bytes - 1 >= SMALL_MAX))

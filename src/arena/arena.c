@@ -68,7 +68,7 @@ static void lay_out(char *at, size_t most)
     arena.tags = (uintptr_t *)(void *)tables[TAGS].base;
     arena.spans = (void **)(void *)tables[SPANS].base;
     arena.superslabs = tables[SUPERSLABS].base;
-    range_base = (char *)align_up((uintptr_t)at, SUPERSLAB_SIZE);
+    range_base = (char *)align_up((uintptr_t)at, HUGE_SIZE);
 }
 
 static size_t tables_most(size_t most)
@@ -76,7 +76,7 @@ static size_t tables_most(size_t most)
     size_t bytes = 0;
     for (int i = 0; i < TABLES; i++)
         bytes += table_bytes(&tables[i], most);
-    return bytes + SUPERSLAB_SIZE;
+    return bytes + HUGE_SIZE;
 }
 
 /* Makes the tables long enough for `range` bytes. */
@@ -114,7 +114,7 @@ static bool place_in_gap(void)
         return false;
     uint64_t random = os_random();
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
-        size_t offset = align_down(random % layouts[i].place_span, SUPERSLAB_SIZE);
+        size_t offset = align_down(random % layouts[i].place_span, HUGE_SIZE);
         if (try_place((char *)layouts[i].place_low + offset, layouts[i].range_most))
             return true;
     }

@@ -1,6 +1,6 @@
 /*
- * The arena: one range of address space, cut into units of 16 KiB, and the tag map, which says of each unit
- * whose it is. 128 units are a superslab (2 MiB, aligned).
+ * The arena: one range of address space, cut into units of 8 KiB, and the tag map, which says of each unit
+ * whose it is. 128 units are a superslab (1 MiB), and two superslabs, the first at an even index, make a huge page (2 MiB, aligned).
  *
  * The range grows upward in steps and is never unmapped; where a foreign mapping stands in the way, the
  * units under it stay untagged. Tables indexed by unit or superslab lie at fixed distances below the range
@@ -22,11 +22,13 @@
 
 enum {
     SUPERSLAB_UNITS = 128,
-    SUPERSLAB_SHIFT = 21,
+    SUPERSLAB_SHIFT = 20,
+    HUGE_SUPERSLABS = 2,
     POINTER_ALIGN_SHIFT = 3, /* every block is aligned to 8 */
 };
 
 #define SUPERSLAB_SIZE ((size_t)1 << SUPERSLAB_SHIFT)
+#define HUGE_SIZE (HUGE_SUPERSLABS * SUPERSLAB_SIZE)
 
 /* A tag is the address of the owning heap | size class, or one of these kinds. Heaps never lie in the first
  * page, so TAG_KINDS separates the two. */
@@ -43,7 +45,7 @@ enum tag_kind {
 struct superslab; /* of the span layer */
 
 struct arena {
-    char *base;      /* of unit 0; aligned to SUPERSLAB_SIZE */
+    char *base;      /* of unit 0; aligned to HUGE_SIZE */
     uintptr_t limit; /* bytes of range in use >> POINTER_ALIGN_SHIFT; grows */
     uintptr_t *tags; /* one a unit */
     void **spans;    /* one a unit: the slab or large block that holds it; NULL if it is free */

@@ -9,7 +9,10 @@ struct size_class size_classes[SIZE_CLASSES];
 /* What databases and caches ask for most: a page, and what they note of it. The next class would lose a sixth of each (decision 41). */
 enum { PAGE = 4096, PAGE_WITH_HEADER = 4608 };
 
-enum { BLOCKS_WANTED = 8, CLASSES_PER_DOUBLING = 4, FITS_SHIFT = 7 };
+enum { CLASSES_PER_DOUBLING = 4, FITS_SHIFT = 7 };
+
+/* Of a slab. The hardened library's have a fence behind each, which is a call of the kernel and a mapping. */
+enum { UNITS_LEAST = HARDENED ? 2 : 1, BLOCKS_WANTED = 8, BLOCKS_WANTED_OF_PAGES = HARDENED ? BLOCKS_WANTED : 4 };
 
 _Static_assert(1 << FITS_SHIFT == SIZE_CLASS_FITS, "the fixed classes are found by the logarithm of a size");
 
@@ -18,13 +21,14 @@ size_t units_per_page(void)
     return max_size(os_page_size() >> UNIT_SHIFT, 1);
 }
 
-/* Slabs are single units unless that holds too few blocks, or wastes more than 1/32 at its end. */
+/* As few units as hold enough blocks, and waste no more than 1/32 at their end. */
 static uint32_t units_for(size_t size)
 {
-    uint32_t least = (uint32_t)units_per_page();
-    for (uint32_t units = least; units < SLAB_UNITS_MAX; units += least) {
+    size_t wanted = size <= PAGE ? BLOCKS_WANTED : BLOCKS_WANTED_OF_PAGES;
+    uint32_t step = (uint32_t)max_size(units_per_page(), UNITS_LEAST);
+    for (uint32_t units = step; units < SLAB_UNITS_MAX; units += step) {
         size_t bytes = units * UNIT_SIZE;
-        if (bytes / size >= BLOCKS_WANTED && bytes % size <= bytes / 32)
+        if (bytes / size >= wanted && bytes % size <= bytes / 32)
             return units;
     }
     return SLAB_UNITS_MAX;
@@ -86,7 +90,7 @@ unsigned size_class_fixed(size_t size)
 
 unsigned size_class_aligned(size_t alignment, size_t size)
 {
-    if (size > SMALL_MAX || alignment > UNIT_SIZE || size_classes[0].size == 0)
+    if (size > SMALL_MAX || alignment > SLAB_ALIGN_MOST || size_classes[0].size == 0)
         return SIZE_CLASSES;
     /* Four a doubling: the fixed class of a multiple of the alignment is one too. */
     size_t bytes = align_up(max_size(size, 1), alignment);

@@ -27,17 +27,20 @@ ALWAYS_INLINE unsigned size_bin(size_t bytes)
 }
 
 enum {
-    UNIT_SHIFT = 14,                      /* 16 KiB, what slabs and large blocks are made of */
+    UNIT_SHIFT = 13,                      /* 8 KiB, what slabs and large blocks are made of */
     SIZE_CLASS_BITS = 6,                  /* a tag is heap | class: heaps are aligned to 1 << 6 and more */
     SIZE_CLASSES = 1 << SIZE_CLASS_BITS,  /* ids */
     SIZE_CLASSES_FIXED = 42,
     SIZE_CLASS_STEP = 16,                 /* all sizes but the first are multiples of it */
     SIZE_CLASS_FITS = 128,                /* up to here every multiple has a fixed class */
-    SLAB_UNITS_MAX = 8,
+    SLAB_UNITS_MAX = 16,
     SIZE_TABLE_STEP_SHIFT = 3,            /* the table has one byte per 8 bytes of size */
 };
 
 #define UNIT_SIZE ((size_t)1 << UNIT_SHIFT)
+
+/* Blocks of a class that is a multiple of it are aligned to it, so their slabs are. */
+#define SLAB_ALIGN_MOST ((size_t)16 << 10)
 
 /* Of a class made at run time, it is what it was as long as there is a slab of it: who has a block, or a slab, reads plainly.
  * Others use size_class_bytes, and may see what it was or will be. */
@@ -45,7 +48,7 @@ struct size_class {
     uint32_t size;       /* bytes; also the stride of blocks in a slab */
     uint32_t reciprocal; /* ceil(2^32 / size): block index = offset * reciprocal >> 32 */
     uint32_t blocks;     /* in a slab */
-    uint32_t units;      /* of a slab, 1 to 8 */
+    uint32_t units;      /* of a slab, 1 to SLAB_UNITS_MAX */
 };
 
 /* Where pages are larger than units, every run of units covers whole pages: it is a multiple of so many. */
@@ -67,6 +70,12 @@ ALWAYS_INLINE uint32_t size_class_bytes(unsigned id)
     return load_relaxed(&size_classes[id].size);
 }
 
+/* What its slabs are aligned to, in units. */
+ALWAYS_INLINE unsigned size_class_slab_align(unsigned id)
+{
+    return size_classes[id].size % SLAB_ALIGN_MOST == 0 ? (unsigned)(SLAB_ALIGN_MOST >> UNIT_SHIFT) : 1;
+}
+
 /* Fills both tables. Called once, under the start-up lock. */
 void size_class_init(void);
 
@@ -77,7 +86,7 @@ unsigned size_class_fixed(size_t size);
 struct size_class size_class_geometry(size_t size);
 
 /* The smallest fixed class whose blocks are all aligned to `alignment` (a power of two) and hold `size` bytes; SIZE_CLASSES if
- * there is none: slabs start on a unit, so no alignment beyond that is served. None before size_class_init. A request of that
+ * there is none: no alignment beyond SLAB_ALIGN_MOST is served. None before size_class_init. A request of that
  * class's size is served by that class: those made at run time end below. */
 unsigned size_class_aligned(size_t alignment, size_t size);
 

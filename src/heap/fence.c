@@ -38,7 +38,7 @@ void *fence_take(struct heap *heap, unsigned class, uint32_t *fence, uint32_t *c
     bool zero;
     unsigned units = size_classes[class].units;
     *fence = count_fence() ? (uint32_t)units_per_page() : 0;
-    char *base = span_take(units + *fence, 1, &zero);
+    char *base = span_take(units + *fence, size_class_slab_align(class), &zero);
     if (base == NULL) {
         if (*fence > 0)
             sub_relaxed(&fences, 1u);

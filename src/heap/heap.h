@@ -72,7 +72,7 @@ struct shelf {
 
 enum { OUTBOXES = 64, STOCK_GROUPS = 4, WOKEN_MOST = 3 };
 
-/* Up to 8 neighbouring free units, taken together so that busy threads do not share lines of the tag map. */
+/* Up to 16 neighbouring free units, taken together so that busy threads do not share lines of the tag map. */
 struct unit_group {
     char *base;     /* of the group, aligned to its size */
     uint32_t units; /* its size */

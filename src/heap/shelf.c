@@ -73,7 +73,8 @@ static struct slab *make_counted(struct heap *heap, unsigned class)
     uint32_t clean = 0;
     if (UNLIKELY(heap->units > heap->record + RECORD_LEAST))
         purge_at_record(heap);
-    void *base = HARDENED ? fence_take(heap, class, &fence, &clean) : stock_take(heap, units, &clean);
+    void *base = HARDENED ? fence_take(heap, class, &fence, &clean)
+                          : stock_take(heap, units, size_class_slab_align(class), &clean);
     if (base == NULL)
         return NULL;
     struct slab *slab = slab_make(class, base);

@@ -7,7 +7,7 @@
 #include "span/span.h"
 
 enum {
-    GROUP_UNITS_MOST = 8,
+    GROUP_UNITS_MOST = 16,
     SHARE = 256, /* a group is at most this part of what the heap holds */
 };
 
@@ -36,10 +36,16 @@ static void take_out(struct heap *heap, struct unit_group *group, uint32_t units
     group->clean &= ~units;
 }
 
-static void *take_from(struct heap *heap, struct unit_group *group, unsigned units, uint32_t *clean)
+/* Units for a slab, the first of them at a multiple of `align`. */
+struct wanted {
+    unsigned units;
+    unsigned align;
+};
+
+static void *take_from(struct heap *heap, struct unit_group *group, struct wanted wanted, uint32_t *clean)
 {
-    uint32_t mask = mask32(units);
-    for (unsigned first = 0; first + units <= GROUP_UNITS_MOST; first++) {
+    uint32_t mask = mask32(wanted.units);
+    for (unsigned first = 0; first + wanted.units <= GROUP_UNITS_MOST; first += wanted.align) {
         if ((group->free >> first & mask) == mask) {
             *clean = group->clean >> first & mask;
             take_out(heap, group, mask << first);
@@ -55,11 +61,11 @@ static uint32_t clean_units(unsigned units, bool zero)
     return zero ? mask32(units) : 0;
 }
 
-static void *take_span(unsigned units, uint32_t *clean)
+static void *take_span(struct wanted wanted, uint32_t *clean)
 {
     bool zero;
-    void *at = span_take(units, 1, &zero);
-    *clean = clean_units(units, zero);
+    void *at = span_take(wanted.units, wanted.align, &zero);
+    *clean = clean_units(wanted.units, zero);
     return at;
 }
 
@@ -80,20 +86,20 @@ static struct unit_group *new_group(struct heap *heap, unsigned size)
     return NULL;
 }
 
-static void *take(struct heap *heap, unsigned units, uint32_t *clean)
+static void *take(struct heap *heap, struct wanted wanted, uint32_t *clean)
 {
     unsigned size = group_units(heap);
-    if (units >= size)
-        return take_span(units, clean);
+    if (wanted.units >= size)
+        return take_span(wanted, clean);
     for (int i = 0; i < STOCK_GROUPS; i++) {
-        void *at = take_from(heap, &heap->stock[i], units, clean);
+        void *at = take_from(heap, &heap->stock[i], wanted, clean);
         if (at == NULL)
             continue;
         tally(heap, COUNT_FROM_STOCK);
         return at;
     }
     struct unit_group *group = new_group(heap, size);
-    return group != NULL ? take_from(heap, group, units, clean) : take_span(units, clean);
+    return group != NULL ? take_from(heap, group, wanted, clean) : take_span(wanted, clean);
 }
 
 /* Those that are alike together. */
@@ -121,9 +127,9 @@ static void give_group(struct heap *heap, struct unit_group *group)
     *group = (struct unit_group){0};
 }
 
-void *stock_take(struct heap *heap, unsigned units, uint32_t *clean)
+void *stock_take(struct heap *heap, unsigned units, unsigned align, uint32_t *clean)
 {
-    void *at = take(heap, units, clean);
+    void *at = take(heap, (struct wanted){units, align}, clean);
     if (at == NULL)
         return NULL;
     store_relaxed(&heap->units, heap->units + units);

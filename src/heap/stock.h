@@ -5,8 +5,9 @@
 
 #include "heap/heap.h"
 
-/* A run of 1 to 8 units for a slab; NULL: out of memory. Bit u of *clean: unit u reads as zero, and has no pages. */
-void *stock_take(struct heap *heap, unsigned units, uint32_t *clean);
+/* A run of units for a slab, its first a multiple of `align`; NULL: out of memory. Bit u of *clean: unit u reads as zero, and has no
+ * pages. */
+void *stock_take(struct heap *heap, unsigned units, unsigned align, uint32_t *clean);
 
 /* Takes back the units of a slab. */
 void stock_give(struct heap *heap, void *at, unsigned units, uint32_t clean);

@@ -314,7 +314,7 @@ static char *take_longer(size_t units, size_t old_bytes)
 {
     bool zero;
     bool borrowed = limit_borrow(old_bytes);
-    char *to = take_span(units, 1, &zero);
+    char *to = take_span(units, units << UNIT_SHIFT >= HUGE_LEAST ? HUGE_SIZE >> UNIT_SHIFT : 1, &zero);
     if (borrowed)
         limit_repay();
     return to;

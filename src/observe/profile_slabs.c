@@ -46,7 +46,7 @@ static bool make(unsigned class)
     struct slab *slab = take_record(class);
     if (slab == NULL)
         return false;
-    void *base = span_take(size_classes[class].units, 1, &zero);
+    void *base = span_take(size_classes[class].units, size_class_slab_align(class), &zero);
     if (base == NULL) {
         drop_record(slab, class);
         return false;

@@ -11,8 +11,9 @@
 /* Smaller processes have none. */
 #define HUGE_FROM (16 * MIB)
 
-/* A superslab has settled when it was full at so many passes in a row, each PASS_MS after the one before. */
-enum { SETTLED = 2, PASS_MS = 250, PASS_MOST = 256 };
+/* A superslab has settled when it was full at so many passes in a row, each PASS_MS after the one before. Those of one huge page become
+ * it together; each is split by itself. */
+enum { SETTLED = 2, PASS_MS = 250, PASS_MOST = 512 };
 
 /* Between two calls of the kernel lies this many times what the first took: up to some milliseconds, where a virtual machine's
  * host has yet to find the memory. */
@@ -58,7 +59,7 @@ static void set_filled(struct superslab *s, size_t bytes)
 
 static bool is_wanted(void)
 {
-    return policy.huge == HUGE_AUTO && !load_relaxed(&unavailable) && os_huge_page_size() == SUPERSLAB_SIZE;
+    return policy.huge == HUGE_AUTO && !load_relaxed(&unavailable) && os_huge_page_size() == HUGE_SIZE;
 }
 
 static bool is_pass_due(uint64_t now_ms)
@@ -84,16 +85,30 @@ static void pass(void)
     }
 }
 
-/* Among those of the last pass, the first of which lie the longest; NULL: there is none. */
-static struct superslab *find_settled(void)
+static bool has_settled(size_t index)
+{
+    return superslab_at(index)->settled == SETTLED && is_full(superslab_at(index));
+}
+
+/* Are the superslabs from `index` on those of one page, and have all settled? */
+static bool is_settled_page(size_t index)
+{
+    if (index % HUGE_SUPERSLABS != 0 || index + HUGE_SUPERSLABS > superslab_count())
+        return false;
+    for (size_t i = index; i < index + HUGE_SUPERSLABS; i++)
+        if (!has_settled(i))
+            return false;
+    return true;
+}
+
+/* Among those of the last pass, the first of which lie the longest: the index of a page's first superslab. SIZE_MAX: there is none. */
+static size_t find_settled(void)
 {
     size_t count = superslab_count();
-    for (size_t i = min_size(count, PASS_MOST); i > 0; i--) {
-        struct superslab *s = superslab_at((next_pass - i) % count);
-        if (s->settled == SETTLED && is_full(s))
-            return s;
-    }
-    return NULL;
+    for (size_t i = min_size(count, PASS_MOST); i > 0; i--)
+        if (is_settled_page((next_pass - i) % count))
+            return (next_pass - i) % count;
+    return SIZE_MAX;
 }
 
 /* The pool is locked, and the superslab's shard. */
@@ -106,30 +121,40 @@ static void split(struct superslab *s)
     os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
 }
 
-/* Without locks. If pages of the superslab are given back meanwhile, it is known as split by then. */
-static void collapse(struct superslab *s, uint64_t now_ms)
+/* What came of a page of which so much lay in a superslab. */
+static void conclude(struct superslab *s, size_t resident, bool was_there, enum os_collapse came_to)
 {
-    char *base = superslab_base(superslab_index(s));
-    set_huge(s, true);
-    span_unlock_all();
-    uint64_t begin_ns = clock_now_ns();
-    size_t resident = os_resident(base, SUPERSLAB_SIZE);
-    bool is_there = resident >= SUPERSLAB_SIZE / 100 * load_relaxed(&policy.huge_fill);
-    enum os_collapse came_to = is_there ? os_collapse(base) : OS_NOT_NOW;
-    uint64_t took_ns = clock_now_ns() - begin_ns;
-    span_lock_all();
     s->settled = 0;
-    store_relaxed(&pause_ms, now_ms + took_ns * PAUSE / 1000000);
-    if (came_to == OS_NEVER)
-        store_relaxed(&unavailable, true);
-    if (!is_there)
+    if (!was_there)
         set_huge(s, false); /* the kernel was told nothing: where a block that grows is to have huge pages, it may */
     else if (came_to != OS_COLLAPSED)
         split(s);
     else if (s->huge)
         set_filled(s, SUPERSLAB_SIZE - resident);
     else
-        os_forbid_huge_pages(base, SUPERSLAB_SIZE);
+        os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
+}
+
+/* Without locks. If pages of a superslab are given back meanwhile, it is known as split by then. */
+static void collapse(size_t index, uint64_t now_ms)
+{
+    size_t resident[HUGE_SUPERSLABS];
+    size_t in_memory = 0;
+    for (size_t i = 0; i < HUGE_SUPERSLABS; i++)
+        set_huge(superslab_at(index + i), true);
+    span_unlock_all();
+    uint64_t begin_ns = clock_now_ns();
+    for (size_t i = 0; i < HUGE_SUPERSLABS; i++)
+        in_memory += resident[i] = os_resident(superslab_base(index + i), SUPERSLAB_SIZE);
+    bool is_there = in_memory >= HUGE_SIZE / 100 * load_relaxed(&policy.huge_fill);
+    enum os_collapse came_to = is_there ? os_collapse(superslab_base(index)) : OS_NOT_NOW;
+    uint64_t took_ns = clock_now_ns() - begin_ns;
+    span_lock_all();
+    store_relaxed(&pause_ms, now_ms + took_ns * PAUSE / 1000000);
+    if (came_to == OS_NEVER)
+        store_relaxed(&unavailable, true);
+    for (size_t i = 0; i < HUGE_SUPERSLABS; i++)
+        conclude(superslab_at(index + i), resident[i], is_there, came_to);
 }
 
 static bool is_large(void)
@@ -149,10 +174,10 @@ static void consider(uint64_t now_ms)
     if (now_ms < pause_ms)
         return;
     bool may = is_large() && stretches < STRETCHES_MOST;
-    struct superslab *s = may ? find_settled() : NULL;
+    size_t index = may ? find_settled() : SIZE_MAX;
     store_relaxed(&pause_ms, UINT64_MAX);
-    if (s != NULL)
-        collapse(s, now_ms);
+    if (index != SIZE_MAX)
+        collapse(index, now_ms);
 }
 
 void huge_consider(uint64_t now_ms)

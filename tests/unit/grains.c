@@ -28,7 +28,7 @@ void grains_init(void)
     units_in_grain = units_per_page();
     grain_bytes = units_in_grain * UNIT_SIZE;
     superslab_grains = SUPERSLAB_UNITS / units_in_grain;
-    places[1] = 12296;
+    places[1] = grain_bytes / 4 * 3 + 8;
     places[2] = grain_bytes - sizeof(uint64_t);
 }
 

@@ -13,30 +13,30 @@
 #include "span/huge.h"
 #include "span/span.h"
 
-enum { PASS_MS = 250, START_MS = 5000, SUPERSLABS = 12, RUNS = SUPERSLABS + 1 };
+enum { PASS_MS = 250, START_MS = 5000, PAGES = 12, RUNS = PAGES + 1, PAGE_UNITS = HUGE_SUPERSLABS * SUPERSLAB_UNITS };
 
-static char *runs[RUNS];
+static char *runs[RUNS]; /* each of a huge page */
 static uint64_t now_ms;
 
-/* Superslabs of the page's size that is this machine's are the only ones that are ever huge. */
-static void needs_huge_superslabs(void **state)
+/* Pages of the size that is this machine's are the only ones that are ever huge. */
+static void needs_huge_pages(void **state)
 {
-    if (os_huge_page_size() != SUPERSLAB_SIZE)
+    if (os_huge_page_size() != HUGE_SIZE)
         skip();
     unit_run(state);
 }
 
-static void start(unsigned superslabs, int content)
+static void start(unsigned pages, int content)
 {
     size_class_init();
     CHECK(arena_init());
     now_ms = START_MS;
     fake_clock_set(now_ms);
-    for (unsigned i = 0; i < superslabs; i++) {
+    for (unsigned i = 0; i < pages; i++) {
         bool zero;
-        CHECK((runs[i] = span_take(SUPERSLAB_UNITS, 1, &zero)) != NULL);
+        CHECK((runs[i] = span_take(PAGE_UNITS, PAGE_UNITS, &zero)) != NULL);
         if (content != 0)
-            memset(runs[i], content, SUPERSLAB_SIZE);
+            memset(runs[i], content, HUGE_SIZE);
     }
 }
 
@@ -49,11 +49,11 @@ static void passes(unsigned count)
     }
 }
 
-static unsigned huge_ones(unsigned superslabs)
+static unsigned huge_ones(unsigned pages)
 {
     unsigned huge = 0;
-    for (unsigned i = 0; i < superslabs; i++)
-        huge += huge_is_at(runs[i]);
+    for (unsigned i = 0; i < pages; i++)
+        huge += huge_is_at(runs[i]) && huge_is_at(runs[i] + SUPERSLAB_SIZE);
     return huge;
 }
 
@@ -66,86 +66,105 @@ static void small_processes_have_none(void)
 
 static void what_has_settled_becomes_huge(void)
 {
-    start(SUPERSLABS, 1);
+    start(PAGES, 1);
     passes(1);
-    CHECK(huge_ones(SUPERSLABS) == 0);
+    CHECK(huge_ones(PAGES) == 0);
     passes(1);
-    CHECK(huge_ones(SUPERSLABS) == SUPERSLABS);
+    CHECK(huge_ones(PAGES) == PAGES);
 }
 
 static void what_is_not_full_stays(void)
 {
-    start(SUPERSLABS, 1);
+    start(PAGES, 1);
     span_give(runs[3] + 5 * UNIT_SIZE, 1, true);
     passes(1);
-    span_give(runs[4] + 5 * UNIT_SIZE, 1, true);
+    span_give(runs[4] + SUPERSLAB_SIZE + 5 * UNIT_SIZE, 1, true);
     bool zero;
     CHECK(span_take(2, 1, &zero) != NULL && span_take(1, 1, &zero) != NULL); /* the second is of runs[3] or runs[4] */
     passes(1);
-    CHECK(huge_ones(SUPERSLABS) == SUPERSLABS - 2);
+    CHECK(huge_ones(PAGES) == PAGES - 2);
     passes(2);
-    CHECK(huge_ones(SUPERSLABS) == SUPERSLABS - 1);
+    CHECK(huge_ones(PAGES) == PAGES - 1);
 }
 
 static void what_is_not_in_memory_stays(void)
 {
-    start(SUPERSLABS, 0);
-    memset(runs[0], 1, SUPERSLAB_SIZE);
-    memset(runs[1], 1, SUPERSLAB_SIZE / 4 * 3);
+    start(PAGES, 0);
+    memset(runs[0], 1, HUGE_SIZE);
+    memset(runs[1], 1, HUGE_SIZE / 4 * 3);
     passes(4);
-    CHECK(huge_ones(SUPERSLABS) == 1 && huge_is_at(runs[0]));
+    CHECK(huge_ones(PAGES) == 1 && huge_is_at(runs[0]));
 }
 
 static void policy_says_how_much_is_enough(void)
 {
-    start(SUPERSLABS, 0);
+    start(PAGES, 0);
     policy.huge_fill = 75;
-    memset(runs[0], 1, SUPERSLAB_SIZE / 4 * 3);
-    memset(runs[1], 1, SUPERSLAB_SIZE / 4 * 3 - UNIT_SIZE);
+    memset(runs[0], 1, HUGE_SIZE / 4 * 3);
+    memset(runs[1], 1, HUGE_SIZE / 4 * 3 - UNIT_SIZE);
     passes(4);
-    CHECK(huge_ones(SUPERSLABS) == 1 && huge_is_at(runs[0]));
+    CHECK(huge_ones(PAGES) == 1 && huge_is_at(runs[0]));
 }
 
 static void modes_without_huge_pages_have_none(void)
 {
-    start(SUPERSLABS, 1);
+    start(PAGES, 1);
     policy.huge = HUGE_OFF;
     passes(4);
-    CHECK(huge_ones(SUPERSLABS) == 0);
+    CHECK(huge_ones(PAGES) == 0);
 }
 
 static void refusals_are_no_loss(void)
 {
-    start(SUPERSLABS, 1);
+    start(PAGES, 1);
     fake_os_refuse(FAKE_COLLAPSE, 1, FAKE_EVERY);
     passes(4);
-    CHECK(huge_ones(SUPERSLABS) == 0 && fake_os_refused() > 1);
+    CHECK(huge_ones(PAGES) == 0 && fake_os_refused() > 1);
     fake_os_obey();
     passes(2);
-    CHECK(huge_ones(SUPERSLABS) == SUPERSLABS);
+    CHECK(huge_ones(PAGES) == PAGES);
 }
 
 static void who_has_none_is_asked_once(void)
 {
-    start(SUPERSLABS, 1);
+    start(PAGES, 1);
     fake_os_refuse(FAKE_NEVER_COLLAPSE, 1, FAKE_EVERY);
     passes(4);
-    CHECK(huge_ones(SUPERSLABS) == 0 && fake_os_refused() == 1);
+    CHECK(huge_ones(PAGES) == 0 && fake_os_refused() == 1);
 }
 
 /* Units of it may have come into memory untouched. */
 static void what_is_given_back_is_split(void)
 {
-    start(SUPERSLABS, 1);
+    start(PAGES, 1);
     passes(2);
     span_give(runs[2], 10, false);
     CHECK(span_dirty_bytes() == 10 * UNIT_SIZE && huge_is_at(runs[2]));
     CHECK(span_purge_all() == 10 * UNIT_SIZE);
-    CHECK(!huge_is_at(runs[2]) && huge_ones(SUPERSLABS) == SUPERSLABS - 1);
+    CHECK(!huge_is_at(runs[2]) && huge_ones(PAGES) == PAGES - 1);
     bool zero;
     CHECK(span_take(10, 1, &zero) == runs[2] && zero);
     passes(2);
     CHECK(!huge_is_at(runs[2]));
+}
+
+/* The other half counts as huge until it gives something back too; both together become a page again. */
+static void halves_are_split_by_themselves(void)
+{
+    start(PAGES, 1);
+    passes(2);
+    char *half = runs[2] + SUPERSLAB_SIZE;
+    span_give(half, 10, true);
+    CHECK(span_purge_all() == 10 * UNIT_SIZE);
+    CHECK(huge_is_at(runs[2]) && !huge_is_at(half));
+    span_give(runs[2], 10, false);
+    CHECK(span_dirty_bytes() == 10 * UNIT_SIZE);
+    CHECK(span_purge_all() == 10 * UNIT_SIZE && !huge_is_at(runs[2]));
+    bool zero;
+    for (int i = 0; i < 2; i++)
+        memset(span_take(10, 1, &zero), 1, 10 * UNIT_SIZE);
+    passes(2);
+    CHECK(huge_ones(PAGES) == PAGES);
 }
 
 /* ---- Holes in slabs. */
@@ -197,7 +216,7 @@ static void many_holes_split_it(void)
     CHECK(blocks_in_huge_pages() == 0);
 }
 
-#define HUGE_TEST(function) {#function, needs_huge_superslabs, NULL, NULL, &(struct unit_case){function}}
+#define HUGE_TEST(function) {#function, needs_huge_pages, NULL, NULL, &(struct unit_case){function}}
 
 int main(void)
 {
@@ -211,6 +230,7 @@ int main(void)
         HUGE_TEST(refusals_are_no_loss),
         HUGE_TEST(who_has_none_is_asked_once),
         HUGE_TEST(what_is_given_back_is_split),
+        HUGE_TEST(halves_are_split_by_themselves),
         HUGE_TEST(few_holes_stay),
         HUGE_TEST(many_holes_split_it),
     };

@@ -57,9 +57,9 @@ static void knows_large_blocks(void)
     if (usable % UNIT_SIZE != 0)
         expect(live + usable + 3, text);
     hak_free(live);
-    expect(live + 9, "in the first 16 KiB of a freed large block");
+    expect(live + 9, "in the first 8 KiB of a freed large block");
     large_evict_before(UINT64_MAX);
-    expect(live + 9, "in the first 16 KiB of a freed large block");
+    expect(live + 9, "in the first 8 KiB of a freed large block");
     expect(live + 100000, "in free memory of the heap");
 }
 

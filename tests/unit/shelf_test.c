@@ -44,6 +44,28 @@ static void blocks_come_from_as_many_slabs_as_needed(void)
     }
 }
 
+/* What size_class_aligned relies on: in heaps that take single runs, and in those that take groups of units. */
+static void blocks_are_aligned_as_their_size_is(void)
+{
+    enum { SLABS = 8, UNITS_OF_LARGE_HEAP = 1 << 16 };
+    struct heap *heap = heap_own();
+    for (int large = 0; large < 2; large++) {
+        heap->units = large != 0 ? UNITS_OF_LARGE_HEAP : 0;
+        for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
+            size_t size = size_classes[class].size;
+            size_t align = min_size(size & (0 - size), SLAB_ALIGN_MOST);
+            for (int slab = 0; slab < SLABS; slab++) {
+                uint32_t clean;
+                unsigned odd = size_classes[class].units + (unsigned)units_per_page(); /* from where the slab will come from, too */
+                CHECK(stock_take(heap, odd, 1, &clean) != NULL);
+                take(heap, class, size_classes[class].blocks);
+                for (unsigned i = size_classes[class].blocks; i > 0; i--)
+                    CHECK((uintptr_t)slots[i] % align == 0);
+            }
+        }
+    }
+}
+
 static void empty_slabs_go_back(void)
 {
     struct heap *heap = heap_own();
@@ -110,7 +132,7 @@ static void slabs_change_owners(void)
     struct view *word;
     struct heap *heap = heap_own();
     struct heap *other = heap_other(&word);
-    const unsigned class = 7;
+    const unsigned class = 4;
     take(other, class, 100);
     CHECK(shelf_part_with(heap, class) == NULL);
     struct slab *slab = shelf_part_with(other, class);
@@ -256,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(blocks_come_from_as_many_slabs_as_needed),
+        UNIT_TEST(blocks_are_aligned_as_their_size_is),
         UNIT_TEST(empty_slabs_go_back),
         UNIT_TEST(fullest_slab_serves_first),
         UNIT_TEST(faults_end_the_process),

@@ -38,10 +38,11 @@ static void slabs_hold_their_blocks(void)
     for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
         const struct size_class *c = &size_classes[class];
         size_t bytes = c->units * UNIT_SIZE;
-        CHECK(c->units >= 1 && c->units <= 8);
+        CHECK(c->units >= 1 && c->units <= SLAB_UNITS_MAX);
         CHECK(c->blocks == bytes / c->size);
         CHECK(c->blocks >= 4);
-        CHECK(c->units == 8 || (c->blocks >= 8 && bytes - c->blocks * c->size <= bytes / 32));
+        CHECK(c->units == SLAB_UNITS_MAX
+              || (c->blocks >= (c->size <= 4096 ? 8 : 4) && bytes - c->blocks * c->size <= bytes / 32));
     }
 }
 
@@ -69,11 +70,11 @@ static unsigned smallest_aligned(size_t alignment, size_t size)
 static void alignment_finds_the_smallest_class(void)
 {
     size_class_init();
-    for (size_t alignment = 1; alignment <= UNIT_SIZE; alignment *= 2)
+    for (size_t alignment = 1; alignment <= SLAB_ALIGN_MOST; alignment *= 2)
         for (size_t size = 0; size <= SMALL_MAX; size += size < 2048 ? 1 : 31)
             CHECK(size_class_aligned(alignment, size) == smallest_aligned(alignment, size));
     CHECK(size_class_aligned(8, SMALL_MAX + 1) == SIZE_CLASSES);
-    CHECK(size_class_aligned(UNIT_SIZE * 2, 1) == SIZE_CLASSES); /* slabs start on a unit */
+    CHECK(size_class_aligned(SLAB_ALIGN_MOST * 2, 1) == SIZE_CLASSES); /* no slab starts there */
     CHECK(size_class_aligned((size_t)1 << 63, 1) == SIZE_CLASSES);
     CHECK(size_class_aligned(16, SIZE_MAX) == SIZE_CLASSES);
 }

@@ -51,18 +51,18 @@ static void purges_by_age(void)
     char *old = grains_take_any(superslab_grains);
     char *young = grains_take_any(superslab_grains);
     fake_clock_set(1000);
-    grains_give(old, 20, true);
+    grains_give(old, 10, true);
     fake_clock_set(2000);
     grains_give(young, superslab_grains, true);
-    CHECK(span_dirty_bytes() == SUPERSLAB_SIZE + 20 * grain_bytes);
+    CHECK(span_dirty_bytes() == SUPERSLAB_SIZE + 10 * grain_bytes);
     CHECK(span_purge_old(1000 + DELAY_MS) == 0);
-    CHECK(span_purge_old(1001 + DELAY_MS) == 20 * grain_bytes);
+    CHECK(span_purge_old(1001 + DELAY_MS) == 10 * grain_bytes);
     CHECK(span_dirty_bytes() == SUPERSLAB_SIZE);
     CHECK(span_purge_old(2000 + DELAY_MS) == 0);
     fake_clock_set(3000);
-    grains_give(old + 20 * grain_bytes, 12, true);
+    grains_give(old + 10 * grain_bytes, 6, true);
     CHECK(span_purge_old(3000 + DELAY_MS) == SUPERSLAB_SIZE);
-    CHECK(span_purge_old(3001 + DELAY_MS) == 12 * grain_bytes);
+    CHECK(span_purge_old(3001 + DELAY_MS) == 6 * grain_bytes);
     CHECK(span_dirty_bytes() == 0);
 }
 

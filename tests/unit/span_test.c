@@ -155,10 +155,10 @@ static void refused_memory_is_null(void)
     check_refused(FAKE_RESERVE | FAKE_COMMIT, 1, 125 * superslab_grains);
     char *run = grains_take_any(6 * superslab_grains + 8);
     char *small = grains_take_any(5);
-    grains_write_words(first, 32, 1);
+    grains_write_words(first, superslab_grains, 1);
     grains_write_words(run, 6 * superslab_grains + 8, 2);
     grains_write_words(small, 5, 3);
-    grains_check_words(first, 32, 1);
+    grains_check_words(first, superslab_grains, 1);
     grains_check_words(run, 6 * superslab_grains + 8, 2);
     grains_check_words(small, 5, 3);
     check_refused(FAKE_RESERVE | FAKE_COMMIT, 1, 125 * superslab_grains);

@@ -16,16 +16,22 @@ struct run {
 static bool taken[UNITS_MOST]; /* by index of unit */
 
 /* Units that are said to be clean read as zero; afterwards none of them is. */
-static void *take(struct heap *heap, unsigned units)
+static void *take_aligned(struct heap *heap, unsigned units, unsigned align)
 {
     uint32_t clean;
-    char *at = stock_take(heap, units, &clean);
-    for (unsigned unit = 0; at != NULL && unit < units; unit++) {
+    char *at = stock_take(heap, units, align, &clean);
+    CHECK(at != NULL && arena_unit(at) % align == 0);
+    for (unsigned unit = 0; unit < units; unit++) {
         size_t *word = (size_t *)(void *)(at + unit * UNIT_SIZE);
         CHECK((clean >> unit & 1) == 0 || *word == 0);
         *word = 1;
     }
     return at;
+}
+
+static void *take(struct heap *heap, unsigned units)
+{
+    return take_aligned(heap, units, 1);
 }
 
 static void mark_taken(const struct run *run, bool now)
@@ -56,10 +62,9 @@ static void follows_a_model(void)
             stock_give(heap, run->at, run->units, 0);
             run->at = NULL;
         } else {
-            uint64_t most = random_below(&seed, 2) == 0 ? 8 : 2;
+            uint64_t most = random_below(&seed, 2) == 0 ? SLAB_UNITS_MAX : 2;
             run->units = (unsigned)align_up(1 + random_below(&seed, most), units_per_page()); /* as those of slabs */
-            run->at = take(heap, run->units);
-            CHECK(run->at != NULL);
+            run->at = take_aligned(heap, run->units, 1u << random_below(&seed, 2));
             mark_taken(run, true);
         }
     }
@@ -70,8 +75,8 @@ static void follows_a_model(void)
     CHECK(span_used_bytes() == before);
 }
 
-/* Enough for groups of 8. */
-enum { UNITS_OF_LARGE_HEAP = 1 << 16 };
+/* Enough for the largest groups. */
+enum { UNITS_OF_LARGE_HEAP = 1 << 16, GROUP = 16 };
 
 static void small_heaps_hold_nothing_in_stock(void)
 {
@@ -95,9 +100,9 @@ static void neighbours_serve_small_slabs(void)
     hak_malloc_trim(0);
     heap->units = UNITS_OF_LARGE_HEAP;
     char *first = take(heap, 1);
-    for (size_t i = 1; i < 8; i++)
+    for (size_t i = 1; i < GROUP; i++)
         CHECK(take(heap, 1) == first + i * UNIT_SIZE);
-    CHECK((uintptr_t)first % (8 * UNIT_SIZE) == 0);
+    CHECK((uintptr_t)first % (GROUP * UNIT_SIZE) == 0);
 }
 
 static void clean_units_are_given_as_such(void)
@@ -124,7 +129,7 @@ static void group_knows_its_own(void)
     hak_malloc_trim(0);
     size_t before = span_used_bytes();
     unsigned least = (unsigned)units_per_page();
-    for (unsigned units = least; units <= 7; units += least) {
+    for (unsigned units = least; units < GROUP; units += least) {
         struct run runs[64];
         heap->units = UNITS_OF_LARGE_HEAP;
         for (int i = 0; i < 64; i++)

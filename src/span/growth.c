@@ -5,8 +5,6 @@
 #include "config/policy.h"
 #include "span/limit.h"
 
-enum { OFFSETS = 2 }; /* bytes that may be offset for each byte of growth */
-
 /* For less it is not worth a system call. */
 #define OFFSET_LEAST (64 * KIB)
 
@@ -25,7 +23,7 @@ static void settle(size_t bytes)
 {
     size_t grown = grown_by(bytes);
     store_relaxed(&most, max_size(load_relaxed(&most), load_relaxed(&limit_bytes)));
-    store_relaxed(&credit, load_relaxed(&credit) + grown * OFFSETS);
+    store_relaxed(&credit, load_relaxed(&credit) + grown * GROWTH_OFFSETS);
 }
 
 size_t growth_begin(size_t bytes)

@@ -14,6 +14,9 @@
 
 #include <stddef.h>
 
+/* Bytes that may be offset for each byte of growth. */
+enum { GROWTH_OFFSETS = 6 };
+
 /* A run was taken, of which so many bytes may be offset. If the process has grown by that: so many bytes are to be given back
  * now, then growth_end follows. Else 0. */
 size_t growth_begin(size_t bytes);

@@ -1,6 +1,7 @@
 /*
  * The arena: one range of address space, cut into units of 8 KiB, and the tag map, which says of each unit
  * whose it is. 128 units are a superslab (1 MiB), and two superslabs, the first at an even index, make a huge page (2 MiB, aligned).
+ * The hardened library's units, and so its superslabs, are twice as large (docs/decisions/0044).
  *
  * The range grows upward in steps and is never unmapped; where a foreign mapping stands in the way, the
  * units under it stay untagged. Tables indexed by unit or superslab lie at fixed distances below the range
@@ -22,8 +23,8 @@
 
 enum {
     SUPERSLAB_UNITS = 128,
-    SUPERSLAB_SHIFT = 20,
-    HUGE_SUPERSLABS = 2,
+    SUPERSLAB_SHIFT = UNIT_SHIFT + 7,
+    HUGE_SUPERSLABS = 1 << (21 - SUPERSLAB_SHIFT),
     POINTER_ALIGN_SHIFT = 3, /* every block is aligned to 8 */
 };
 

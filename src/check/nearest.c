@@ -82,7 +82,7 @@ size_t nearest_describe(uintptr_t address, char *text, size_t capacity)
     if (arena_is_slab(tag) && span != NULL)
         return describe_small(tag, span, address, text, capacity);
     if (tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE)
-        return fmt_print(text, capacity, "in the first 8 KiB of a freed large block");
+        return fmt_print(text, capacity, "in the first %zu KiB of a freed large block", UNIT_SIZE / KIB);
     const struct large *block = large_around(unit);
     if (block != NULL)
         return describe_large(block, address, text, capacity);

@@ -12,7 +12,7 @@ enum { PAGE = 4096, PAGE_WITH_HEADER = 4608 };
 enum { CLASSES_PER_DOUBLING = 4, FITS_SHIFT = 7 };
 
 /* Of a slab. The hardened library's have a fence behind each, which is a call of the kernel and a mapping. */
-enum { UNITS_LEAST = HARDENED ? 2 : 1, BLOCKS_WANTED = 8, BLOCKS_WANTED_OF_PAGES = HARDENED ? BLOCKS_WANTED : 4 };
+enum { BLOCKS_WANTED = 8, BLOCKS_WANTED_OF_PAGES = HARDENED ? BLOCKS_WANTED : 4 };
 
 _Static_assert(1 << FITS_SHIFT == SIZE_CLASS_FITS, "the fixed classes are found by the logarithm of a size");
 
@@ -25,7 +25,7 @@ size_t units_per_page(void)
 static uint32_t units_for(size_t size)
 {
     size_t wanted = size <= PAGE ? BLOCKS_WANTED : BLOCKS_WANTED_OF_PAGES;
-    uint32_t step = (uint32_t)max_size(units_per_page(), UNITS_LEAST);
+    uint32_t step = (uint32_t)units_per_page();
     for (uint32_t units = step; units < SLAB_UNITS_MAX; units += step) {
         size_t bytes = units * UNIT_SIZE;
         if (bytes / size >= wanted && bytes % size <= bytes / 32)

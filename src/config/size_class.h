@@ -27,13 +27,13 @@ ALWAYS_INLINE unsigned size_bin(size_t bytes)
 }
 
 enum {
-    UNIT_SHIFT = 13,                      /* 8 KiB, what slabs and large blocks are made of */
+    UNIT_SHIFT = HARDENED ? 14 : 13,      /* 8 KiB, what slabs and large blocks are made of */
     SIZE_CLASS_BITS = 6,                  /* a tag is heap | class: heaps are aligned to 1 << 6 and more */
     SIZE_CLASSES = 1 << SIZE_CLASS_BITS,  /* ids */
     SIZE_CLASSES_FIXED = 42,
     SIZE_CLASS_STEP = 16,                 /* all sizes but the first are multiples of it */
     SIZE_CLASS_FITS = 128,                /* up to here every multiple has a fixed class */
-    SLAB_UNITS_MAX = 16,
+    SLAB_UNITS_MAX = (128 << 10) >> UNIT_SHIFT,
     SIZE_TABLE_STEP_SHIFT = 3,            /* the table has one byte per 8 bytes of size */
 };
 

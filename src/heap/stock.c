@@ -36,23 +36,31 @@ static void take_out(struct heap *heap, struct unit_group *group, uint32_t units
     group->clean &= ~units;
 }
 
-/* Units for a slab, the first of them at a multiple of `align`. */
+/* Units for a slab, the first of them at a multiple of `align`: 1 or 2. */
 struct wanted {
     unsigned units;
     unsigned align;
 };
 
+/* Bit u: u is a multiple of `align`, and a run of free units begins there. */
+static uint32_t places_for(const struct unit_group *group, struct wanted wanted)
+{
+    uint32_t places = wanted.align == 1 ? group->free : group->free & 0x55555555;
+    for (unsigned unit = 1; unit < wanted.units && places != 0; unit++)
+        places &= group->free >> unit;
+    return places;
+}
+
 static void *take_from(struct heap *heap, struct unit_group *group, struct wanted wanted, uint32_t *clean)
 {
+    uint32_t places = places_for(group, wanted);
+    if (places == 0)
+        return NULL;
+    unsigned first = (unsigned)__builtin_ctz(places);
     uint32_t mask = mask32(wanted.units);
-    for (unsigned first = 0; first + wanted.units <= GROUP_UNITS_MOST; first += wanted.align) {
-        if ((group->free >> first & mask) == mask) {
-            *clean = group->clean >> first & mask;
-            take_out(heap, group, mask << first);
-            return group->base + first * UNIT_SIZE;
-        }
-    }
-    return NULL;
+    *clean = group->clean >> first & mask;
+    take_out(heap, group, mask << first);
+    return group->base + first * UNIT_SIZE;
 }
 
 /* Of a run that span_take has given. */

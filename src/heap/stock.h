@@ -5,7 +5,7 @@
 
 #include "heap/heap.h"
 
-/* A run of units for a slab, its first a multiple of `align`; NULL: out of memory. Bit u of *clean: unit u reads as zero, and has no
+/* A run of units for a slab, its first a multiple of `align`, which is 1 or 2; NULL: out of memory. Bit u of *clean: unit u reads as zero, and has no
  * pages. */
 void *stock_take(struct heap *heap, unsigned units, unsigned align, uint32_t *clean);
 

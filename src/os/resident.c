@@ -32,19 +32,21 @@ static bool look_at(struct look *look, char *at, size_t bytes)
 size_t os_resident(const void *at, size_t bytes)
 {
     struct look look;
+    size_t page = kernel_page();
     size_t resident = 0;
     for (size_t done = 0; done < bytes && look_at(&look, (char *)(uintptr_t)at + done, bytes - done); done += look.bytes)
-        for (size_t i = 0; i < look.bytes / kernel_page(); i++)
-            resident += (look.in_memory[i] & 1) != 0 ? kernel_page() : 0;
+        for (size_t i = 0; i < look.bytes / page; i++)
+            resident += (look.in_memory[i] & 1) != 0 ? page : 0;
     return resident;
 }
 
 /* Is any part of the page at this distance in memory? */
 static bool holds(const struct look *look, size_t distance)
 {
+    size_t page = kernel_page();
     bool some = false;
-    for (size_t at = distance; at < distance + os_page_size(); at += kernel_page())
-        some |= (look->in_memory[at / kernel_page()] & 1) != 0;
+    for (size_t at = distance; at < distance + os_page_size(); at += page)
+        some |= (look->in_memory[at / page] & 1) != 0;
     return some;
 }
 

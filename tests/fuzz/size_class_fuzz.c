@@ -35,7 +35,8 @@ static void check_slab(unsigned id, size_t offset)
     CHECK(offset * class->reciprocal >> 32 == offset / class->size);
     CHECK(class->blocks == bytes / class->size);
     CHECK(class->units >= 1 && class->units <= SLAB_UNITS_MAX && class->units % units_per_page() == 0);
-    CHECK(class->units == SLAB_UNITS_MAX || (class->blocks >= 8 && bytes % class->size <= bytes / 32));
+    CHECK(class->units == SLAB_UNITS_MAX
+          || (class->blocks >= (class->size <= 4096 ? 8 : 4) && bytes % class->size <= bytes / 32));
 }
 
 int LLVMFuzzerInitialize(int *count, char ***arguments)
@@ -56,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(id == least_class(bytes, 1) && size_classes[id].size >= bytes);
     check_slab(id, offset);
     unsigned aligned = size_class_aligned(alignment, bytes);
-    CHECK(aligned == (alignment <= UNIT_SIZE ? least_class(bytes, alignment) : (unsigned)SIZE_CLASSES));
+    CHECK(aligned == (alignment <= SLAB_ALIGN_MOST ? least_class(bytes, alignment) : (unsigned)SIZE_CLASSES));
     CHECK(size_class_aligned(alignment, SMALL_MAX + 1 + offset) == SIZE_CLASSES);
     return 0;
 }

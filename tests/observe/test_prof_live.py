@@ -115,7 +115,7 @@ class Live(unittest.TestCase):
         drawn = report_map.of(series[-1])
         assert drawn is not None
         slabs = next(kind["units"] for kind in drawn["kinds"] if kind["name"] == "slab")
-        self.assertAlmostEqual(slabs * (16 << 10), series[-1].part("slab_bytes"), delta=1 << 20)
+        self.assertAlmostEqual(slabs * (8 << 10), series[-1].part("slab_bytes"), delta=1 << 20)
 
     def test_all_blocks_are_counted_with_rate_1(self) -> None:
         """In a file that the library writes when the program ends."""

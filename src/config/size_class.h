@@ -73,7 +73,8 @@ ALWAYS_INLINE uint32_t size_class_bytes(unsigned id)
 /* What its slabs are aligned to, in units. */
 ALWAYS_INLINE unsigned size_class_slab_align(unsigned id)
 {
-    return size_classes[id].size % SLAB_ALIGN_MOST == 0 ? (unsigned)(SLAB_ALIGN_MOST >> UNIT_SHIFT) : 1;
+    size_t size = size_classes[id].size;
+    return (unsigned)max_size(min_size(size & (0 - size), SLAB_ALIGN_MOST) >> UNIT_SHIFT, 1);
 }
 
 /* Fills both tables. Called once, under the start-up lock. */

@@ -24,12 +24,13 @@
 enum {
     SUPERSLAB_UNITS = 128,
     SUPERSLAB_SHIFT = UNIT_SHIFT + 7,
-    HUGE_SUPERSLABS = 1 << (21 - SUPERSLAB_SHIFT),
+    HUGE_SHIFT = 21,
+    HUGE_SUPERSLABS = 1 << (HUGE_SHIFT - SUPERSLAB_SHIFT),
     POINTER_ALIGN_SHIFT = 3, /* every block is aligned to 8 */
 };
 
 #define SUPERSLAB_SIZE ((size_t)1 << SUPERSLAB_SHIFT)
-#define HUGE_SIZE (HUGE_SUPERSLABS * SUPERSLAB_SIZE)
+#define HUGE_SIZE ((size_t)1 << HUGE_SHIFT)
 
 /* A tag is the address of the owning heap | size class, or one of these kinds. Heaps never lie in the first
  * page, so TAG_KINDS separates the two. */

@@ -105,6 +105,28 @@ ALWAYS_INLINE unsigned lowest_run128(bits128 n, unsigned *first)
     return after == 0 ? 128 : lowest_one128(after);
 }
 
+/* Bit i: i is a multiple of `of`, a power of two up to 128. */
+ALWAYS_INLINE bits128 multiples128(unsigned of)
+{
+    if (of == 1)
+        return ~(bits128)0;
+    bits128 found = 1;
+    for (unsigned distance = 64; distance >= of; distance /= 2)
+        found |= found << distance;
+    return found;
+}
+
+/* Bit i: `count` ones of n begin at i. count > 0. */
+ALWAYS_INLINE bits128 run_starts128(bits128 n, unsigned count)
+{
+    for (unsigned have = 1; have < count;) {
+        unsigned distance = count - have < have ? count - have : have;
+        n &= n >> distance;
+        have += distance;
+    }
+    return n;
+}
+
 /* Ones in n. (The built-in is a call into libgcc on the baseline x86-64.) */
 ALWAYS_INLINE unsigned count_ones64(uint64_t n)
 {

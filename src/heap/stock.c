@@ -36,27 +36,18 @@ static void take_out(struct heap *heap, struct unit_group *group, uint32_t units
     group->clean &= ~units;
 }
 
-/* Units for a slab, the first of them at a multiple of `align`: 1 or 2. */
+/* Units for a slab, the first of them at a multiple of `align`. */
 struct wanted {
     unsigned units;
     unsigned align;
 };
 
-/* Bit u: u is a multiple of `align`, and a run of free units begins there. */
-static uint32_t places_for(const struct unit_group *group, struct wanted wanted)
-{
-    uint32_t places = wanted.align == 1 ? group->free : group->free & 0x55555555;
-    for (unsigned unit = 1; unit < wanted.units && places != 0; unit++)
-        places &= group->free >> unit;
-    return places;
-}
-
 static void *take_from(struct heap *heap, struct unit_group *group, struct wanted wanted, uint32_t *clean)
 {
-    uint32_t places = places_for(group, wanted);
+    bits128 places = run_starts128(group->free, wanted.units) & multiples128(wanted.align);
     if (places == 0)
         return NULL;
-    unsigned first = (unsigned)__builtin_ctz(places);
+    unsigned first = lowest_one128(places);
     uint32_t mask = mask32(wanted.units);
     *clean = group->clean >> first & mask;
     take_out(heap, group, mask << first);

@@ -5,8 +5,8 @@
 
 #include "heap/heap.h"
 
-/* A run of units for a slab, its first a multiple of `align`, which is 1 or 2; NULL: out of memory. Bit u of *clean: unit u reads as zero, and has no
- * pages. */
+/* A run of units for a slab, its first a multiple of `align`, a power of two; NULL: out of memory. Bit u of *clean: unit u reads
+ * as zero, and has no pages. */
 void *stock_take(struct heap *heap, unsigned units, unsigned align, uint32_t *clean);
 
 /* Takes back the units of a slab. */

@@ -85,9 +85,9 @@ static void pass(void)
     }
 }
 
-static bool has_settled(size_t index)
+static bool has_settled(const struct superslab *s)
 {
-    return superslab_at(index)->settled == SETTLED && is_full(superslab_at(index));
+    return s->settled == SETTLED && is_full(s);
 }
 
 /* Are the superslabs from `index` on those of one page, and have all settled? */
@@ -96,7 +96,7 @@ static bool is_settled_page(size_t index)
     if (index % HUGE_SUPERSLABS != 0 || index + HUGE_SUPERSLABS > superslab_count())
         return false;
     for (size_t i = index; i < index + HUGE_SUPERSLABS; i++)
-        if (!has_settled(i))
+        if (!has_settled(superslab_at(i)))
             return false;
     return true;
 }
@@ -105,9 +105,11 @@ static bool is_settled_page(size_t index)
 static size_t find_settled(void)
 {
     size_t count = superslab_count();
-    for (size_t i = min_size(count, PASS_MOST); i > 0; i--)
-        if (is_settled_page((next_pass - i) % count))
-            return (next_pass - i) % count;
+    for (size_t i = min_size(count, PASS_MOST); i > 0; i--) {
+        size_t index = (next_pass - i) % count;
+        if (is_settled_page(index))
+            return index;
+    }
     return SIZE_MAX;
 }
 

@@ -142,28 +142,6 @@ bool superslab_commit(size_t first, size_t count)
     return true;
 }
 
-/* Bit u: u is a multiple of `align`. */
-static bits128 multiples(unsigned align)
-{
-    if (align == 1)
-        return ~(bits128)0;
-    bits128 found = 1;
-    for (unsigned distance = SUPERSLAB_UNITS / 2; distance >= align; distance /= 2)
-        found |= found << distance;
-    return found;
-}
-
-/* Bit u: `units` ones begin at u. */
-static bits128 run_starts(bits128 ones, unsigned units)
-{
-    for (unsigned have = 1; have < units;) {
-        unsigned step = units - have < have ? units - have : have;
-        ones &= ones >> step;
-        have += step;
-    }
-    return ones;
-}
-
 /* The run of ones around bit `at`, which is one. */
 static bits128 hole_around(bits128 ones, unsigned at)
 {
@@ -176,7 +154,7 @@ static bits128 hole_around(bits128 ones, unsigned at)
 /* The tightest of the places in `s` where `units` ones begin, if it is tighter than the best so far. */
 static void find_in(struct place *best, struct superslab *s, bits128 ones, unsigned units, bits128 places)
 {
-    for (bits128 starts = run_starts(ones, units) & places; starts != 0;) {
+    for (bits128 starts = run_starts128(ones, units) & places; starts != 0;) {
         unsigned at = lowest_one128(starts);
         bits128 hole = hole_around(~s->used, at);
         unsigned left = count_ones128(hole) - units;
@@ -188,7 +166,7 @@ static void find_in(struct place *best, struct superslab *s, bits128 ones, unsig
 
 struct place superslab_find(struct span_shard *shard, unsigned units, unsigned align, enum room_kind kind)
 {
-    bits128 places = multiples(align);
+    bits128 places = multiples128(align);
     struct place best = {0};
     unsigned more = MORE_CANDIDATES;
     for (bits128 left = shard->rooms & ~mask128(units - 1); left != 0; left &= left - 1) {

@@ -108,6 +108,30 @@ static void makes_masks(void)
     CHECK(mask128(128) == all_ones);
 }
 
+static bool is_run(bits128 n, unsigned at, unsigned count)
+{
+    for (unsigned i = at; i < at + count; i++)
+        if (i >= 128 || (n >> i & 1) == 0)
+            return false;
+    return true;
+}
+
+static void finds_where_runs_begin(void)
+{
+    const bits128 sets[] = {1, all_ones, all_ones << 100, all_ones >> 3, (bits128)0x77f7 << 60 | 0xff03};
+    for (size_t set = 0; set < sizeof sets / sizeof sets[0]; set++)
+        for (unsigned count = 1; count <= 128; count++)
+            for (unsigned i = 0; i < 128; i++)
+                CHECK((run_starts128(sets[set], count) >> i & 1) == is_run(sets[set], i, count));
+}
+
+static void knows_multiples(void)
+{
+    for (unsigned of = 1; of <= 128; of *= 2)
+        for (unsigned i = 0; i < 128; i++)
+            CHECK((multiples128(of) >> i & 1) == (i % of == 0));
+}
+
 static void clamps(void)
 {
     CHECK(clamp_size(1, 2, 5) == 2);
@@ -121,7 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(counts_ones), UNIT_TEST(finds_the_lowest_one), UNIT_TEST(finds_the_lowest_run), UNIT_TEST(rotates), UNIT_TEST(aligns), UNIT_TEST(divides_up),
-        UNIT_TEST(knows_powers_of_two), UNIT_TEST(makes_masks), UNIT_TEST(clamps),
+        UNIT_TEST(knows_powers_of_two), UNIT_TEST(makes_masks), UNIT_TEST(finds_where_runs_begin), UNIT_TEST(knows_multiples), UNIT_TEST(clamps),
     };
     return cmocka_run_group_tests_name("bits", tests, NULL, NULL);
 }

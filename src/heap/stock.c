@@ -44,7 +44,7 @@ struct wanted {
 
 static void *take_from(struct heap *heap, struct unit_group *group, struct wanted wanted, uint32_t *clean)
 {
-    bits128 places = run_starts128(group->free, wanted.units) & multiples128(wanted.align);
+    uint32_t places = (uint32_t)(run_starts128(group->free, wanted.units) & multiples128(wanted.align));
     if (places == 0)
         return NULL;
     unsigned first = lowest_one128(places);

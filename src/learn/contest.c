@@ -175,6 +175,12 @@ bool contest_is_lost(struct learner *learner)
     return true;
 }
 
+uint64_t contest_ns_most(const struct learner *learner)
+{
+    bool is_trial = learner->in_force != learner->champion && learner->champion_ns != 0;
+    return is_trial ? (uint64_t)((double)learner->champion_ns * (1 + LOST_MOST)) : UINT64_MAX;
+}
+
 /* Of the mean of its matches. */
 static double variance(const struct learner *learner, const struct arm *arm)
 {

@@ -53,15 +53,24 @@ uint64_t epoch_ns(const struct epoch *epoch)
     return ns;
 }
 
+static double for_each_mib(const struct epoch *epoch, uint64_t ns)
+{
+    return epoch->requested == 0 ? 0 : (double)ns * (double)MIB / (double)epoch->requested;
+}
+
 double epoch_cost(const struct epoch *epoch)
 {
-    return epoch->requested == 0 ? 0 : (double)epoch_ns(epoch) * (double)MIB / (double)epoch->requested;
+    return for_each_mib(epoch, epoch_ns(epoch));
+}
+
+uint64_t epoch_compared_ns(const struct epoch *epoch)
+{
+    return epoch_ns(epoch) + (uint64_t)((double)epoch->work_ns * COST_LEAST_PART);
 }
 
 double epoch_compared_cost(const struct epoch *epoch)
 {
-    double work = epoch->requested == 0 ? 0 : (double)epoch->work_ns * (double)MIB / (double)epoch->requested;
-    return epoch_cost(epoch) + work * COST_LEAST_PART;
+    return for_each_mib(epoch, epoch_compared_ns(epoch));
 }
 
 uint64_t epoch_held(const struct epoch *epoch, enum cost_part part)

@@ -53,7 +53,8 @@ double epoch_cost(const struct epoch *epoch);
 /* Of the program's own time, the part that is worth no trouble. */
 #define COST_LEAST_PART 0.001
 
-/* The cost for comparisons: with that part added, what is less makes no difference. */
+/* The cost for comparisons: with that part added, what is less makes no difference. In all, and for each MiB requested. */
+uint64_t epoch_compared_ns(const struct epoch *epoch);
 double epoch_compared_cost(const struct epoch *epoch);
 
 /* Average bytes held over the epoch, of a part that is memory. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "config/policy.h"
 #include "heap/heap.h"
+#include "learn/contest.h"
 #include "learn/epoch_log.h"
 #include "learn/fit.h"
 #include "learn/learner.h"
@@ -198,7 +199,8 @@ static void measure(const struct heap *heap, uint64_t now_ms)
     uint64_t bytes = self.signals.sum.requested;
     if (!self.signals.is_halved && ms >= least_ms / 2 && bytes >= least_bytes / 2)
         signals_halve(&self.signals);
-    if (ms >= least_ms && bytes >= least_bytes)
+    bool is_long_enough = ms >= least_ms && bytes >= least_bytes;
+    if (is_long_enough || epoch_ns(&self.signals.sum) > contest_ns_most(&self.learner))
         end_epoch(now_ms);
 }
 

@@ -57,6 +57,7 @@ static void forget_costs(struct learner *learner)
 {
     learner->seen = (struct epoch){0};
     learner->watched = 0;
+    learner->champion_ns = 0;
     ledger_forget_costs(&learner->ledger);
 }
 
@@ -356,6 +357,8 @@ void learner_step(struct learner *learner, const struct epoch *epoch)
         learner->same_since_ms = epoch->end_ms - epoch->ms; /* of the program before, nothing is known */
     learner->now_ms = epoch->end_ms;
     ledger_add(&learner->ledger, epoch, force(learner));
+    if (learner->in_force == learner->champion)
+        learner->champion_ns = epoch_compared_ns(epoch);
     if (learner->observes) {
         observe(learner, epoch);
         return;

@@ -57,6 +57,7 @@ struct learner {
 
     struct epoch seen;   /* the champion's, lately */
     unsigned watched;    /* epochs in it */
+    uint64_t champion_ns; /* what its last epoch cost, as costs are compared; 0: not known */
     double noise;        /* of an epoch's cost, as a share: the mean of its size */
     struct tried tried;
     struct ledger ledger;

@@ -1,6 +1,7 @@
 /* learn/signals.h and learn/learn.h: what is seen of the allocator, and the learner of a process on its heartbeats. */
 #include "unit.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,50 @@ static void learns_to_keep_more(void)
     CHECK(knob_get(KNOB_BIGCACHE_BYTES, 0) > before);
 }
 
+enum { RECORDS = 64, RECORDS_MOST = 160, RECORD = 8192, EPOCH_BEATS = 8 };
+
+static unsigned beats;        /* since the last epoch's end */
+static unsigned beats_least;  /* of an epoch */
+
+static void tick_and_count(struct heap *heap)
+{
+    uint64_t before = summary_now().epochs;
+    tick(heap);
+    beats++;
+    if (summary_now().epochs == before)
+        return;
+    beats_least = beats < beats_least ? beats : beats_least;
+    beats = 0;
+}
+
+/* Wide magazines hold what most rounds take. In the others there are refills, by which other values take effect. */
+static void play_records(void)
+{
+    static void *records[RECORDS_MOST];
+    static unsigned round;
+    unsigned count = round++ % 16 == 0 ? RECORDS_MOST : RECORDS;
+    for (unsigned i = 0; i < count; i++)
+        records[i] = hak_malloc(RECORD);
+    for (unsigned i = 0; i < count; i++)
+        hak_free(records[i]);
+}
+
+static void a_trial_that_has_lost_is_ended(void)
+{
+    hak_free(hak_malloc(RECORD)); /* so that there are size classes */
+    start(LEARN_ON);
+    knob_set(KNOB_MAGAZINE_BYTES, (uint32_t)size_class_of(RECORD), 1 << 20);
+    knob_set(KNOB_THREAD_CACHE_BYTES, 0, 64 << 20);
+    heap_events.heartbeat = tick_and_count;
+    beats_least = UINT_MAX;
+    while (summary_now().epochs < 3)
+        play_records();
+    CHECK(beats_least >= EPOCH_BEATS);
+    while (summary_now().matches == 0)
+        play_records();
+    CHECK(beats_least < EPOCH_BEATS && !is_as_the_mode_says()); /* the mode's values were tried, and cost many times as much */
+}
+
 static void observing_sets_nothing(void)
 {
     start(LEARN_OBSERVE);
@@ -361,6 +406,7 @@ int main(void)
         UNIT_TEST(an_epoch_of_another_policy_begins_anew),
         UNIT_TEST(a_change_in_the_middle_is_seen),
         UNIT_TEST(learns_to_keep_more),
+        UNIT_TEST(a_trial_that_has_lost_is_ended),
         UNIT_TEST(observing_sets_nothing),
         UNIT_TEST(off_is_off),
         UNIT_TEST(another_mode_begins_anew),

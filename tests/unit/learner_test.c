@@ -1,6 +1,7 @@
 /* learn/learner.h: each transition of the state machine. */
 #include "unit.h"
 
+#include "learn/contest.h"
 #include "learners.h"
 
 static void begins_with_the_modes_values(void)
@@ -205,6 +206,22 @@ static void what_is_much_dearer_is_stopped_at_once(void)
     CHECK(tried == 1 && learner_arm(&learner) == champion());
 }
 
+/* A trial need not go on once it has lost; the champion's epochs, and those of which nothing is known to compare with, go on. */
+static void a_trial_that_has_lost_need_not_go_on(void)
+{
+    begin(false, LEARN_ALL);
+    uint64_t fair = 2 * (usual.mode + 20000); /* twice the champion's epoch, with a thousandth of its time */
+    bool tried = false;
+    CHECK(contest_ns_most(&learner) == UINT64_MAX);
+    while (learner.matches == 0) {
+        bool is_trial = learner_arm(&learner) != champion();
+        CHECK(contest_ns_most(&learner) == (is_trial ? fair : UINT64_MAX));
+        tried |= is_trial;
+        step(&usual);
+    }
+    CHECK(tried);
+}
+
 static void a_restless_program_is_left_alone(void)
 {
     static const struct costs other = {.mode = 1000000, .doubling = 0.8, .other = 1.1, .is_large = true};
@@ -273,6 +290,7 @@ int main(void)
         UNIT_TEST(a_champion_that_no_longer_pays_is_rolled_back),
         UNIT_TEST(a_canary_that_costs_more_changes_nothing),
         UNIT_TEST(what_is_much_dearer_is_stopped_at_once),
+        UNIT_TEST(a_trial_that_has_lost_need_not_go_on),
         UNIT_TEST(a_restless_program_is_left_alone),
         UNIT_TEST(observing_changes_nothing),
         UNIT_TEST(without_evolution_presets_compete),

@@ -1,5 +1,5 @@
 /*
- * Slabs: runs of 1 to 8 units that hold blocks of one size class, owned by one heap, described out of line.
+ * Slabs: runs of 1 to SLAB_UNITS_MAX units that hold blocks of one size class, owned by one heap, described out of line.
  * The bitmap has a 1 for each block that is neither live nor in a magazine.
  *
  * A slab knows nothing of threads: its owner works on it inside the door, a thief under the heap's lock.

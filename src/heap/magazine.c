@@ -136,15 +136,9 @@ static void **flush_oldest(struct heap *heap, unsigned class, void **top, size_t
     size_t held = (size_t)(top - slots);
     size_t left = 0;
     count = min_size(count, held);
-    for (size_t i = 1; i <= count;) {
-        if (LIKELY(arena_tag(slots[i]) == ((uintptr_t)heap | class))) {
-            i += shelf_put_run(heap, slots + i, (unsigned)(count + 1 - i));
-            continue;
-        }
+    for (size_t i = 1; (i += shelf_put_all(heap, class, slots + i, (unsigned)(count + 1 - i))) <= count; i++)
         if (!magazine_give_back(heap, class, slots[i]))
             slots[++left] = slots[i];
-        i++;
-    }
     PROBE2(hakmem, flush, class, count - left);
     memmove(slots + 1 + left, slots + 1 + count, (held - count) * sizeof(void *));
     return slots + left + held - count;

@@ -19,6 +19,7 @@ static void enlist(struct shelf *shelf, struct slab *slab)
     unsigned bucket = slab_bucket_for(slab);
     ASSERT(slab->bucket == SLAB_BUCKETS && slab != shelf->current);
     slab->bucket = (uint8_t)bucket;
+    slab->settled = (uint16_t)slab_bucket_end(slab, bucket);
     list_push_front(&shelf->partial[bucket], &slab->link);
 }
 
@@ -27,6 +28,7 @@ static void delist(struct shelf *shelf, struct slab *slab)
     if (slab->bucket < SLAB_BUCKETS)
         list_remove(&shelf->partial[slab->bucket], &slab->link);
     slab->bucket = SLAB_BUCKETS;
+    slab->settled = 0;
 }
 
 /* The fullest partly used slab, so that others become empty; unlinked. */
@@ -193,43 +195,45 @@ void *shelf_take_instead(struct heap *heap, const void *p)
     return block;
 }
 
-/* The slab has more free blocks than before: it may be another list's, or nobody's. */
-static void relist(struct heap *heap, struct shelf *shelf, struct slab *slab)
+static NOINLINE void move_on(struct heap *heap, struct shelf *shelf, struct slab *slab)
 {
-    slab->heat = SLAB_HOT;
-    if (slab == shelf->current)
-        return;
-    if (slab->free == slab->blocks) {
-        delist(shelf, slab);
+    delist(shelf, slab);
+    if (slab->free == slab->blocks)
         release(heap, slab);
-    } else if (slab_bucket_for(slab) != slab->bucket) {
-        delist(shelf, slab);
+    else
         enlist(shelf, slab);
-    }
 }
 
-unsigned shelf_put_run(struct heap *heap, void **blocks, unsigned count)
+/* The slab has more free blocks than before: it may be another list's, or nobody's. */
+ALWAYS_INLINE void relist(struct heap *heap, struct shelf *shelf, struct slab *slab)
 {
-    struct slab *slab = arena_span(blocks[0]);
-    struct shelf *shelf = &heap->shelf[slab->class];
-    size_t bytes = slab->units * UNIT_SIZE;
+    slab->heat = SLAB_HOT;
+    if (UNLIKELY(slab->free >= slab->settled) && slab != shelf->current)
+        move_on(heap, shelf, slab);
+}
+
+unsigned shelf_put_all(struct heap *heap, unsigned class, void *const *blocks, unsigned count)
+{
+    struct shelf *shelf = &heap->shelf[class];
     unsigned done = 0;
-    ASSERT(arena_tag(blocks[0]) == ((uintptr_t)heap | slab->class));
-    do {
-        enum slab_verdict verdict = slab_put(slab, blocks[done]);
+    while (done < count && arena_tag(blocks[done]) == ((uintptr_t)heap | class)) {
+        struct slab *slab = arena_span(blocks[done]);
+        enum slab_verdict verdict;
+        done += slab_put_run(slab, blocks + done, count - done, &verdict);
         if (UNLIKELY(verdict != SLAB_FINE))
             report_refused(verdict, blocks[done]);
-        done++;
-    } while (done < count && (size_t)((char *)blocks[done] - slab->base) < bytes);
+        relist(heap, shelf, slab);
+    }
     ASSERT(shelf->blocks_out >= done);
     count_out(shelf, -(int)done);
-    relist(heap, shelf, slab);
     return done;
 }
 
 void shelf_put(struct heap *heap, void *p)
 {
-    (void)shelf_put_run(heap, &p, 1);
+    unsigned put = shelf_put_all(heap, arena_tag(p) % SIZE_CLASSES, &p, 1);
+    ASSERT(put == 1);
+    (void)put;
 }
 
 void shelf_adopt(struct heap *heap, struct slab *slab)

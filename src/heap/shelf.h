@@ -21,9 +21,8 @@ unsigned shelf_take_there(struct heap *heap, unsigned class, void **top, unsigne
  * block's slab must be this heap's. */
 void shelf_put(struct heap *heap, void *p);
 
-/* Takes back the first of `count` blocks (at least 1), and those right after it that are of the same slab. Returns how
- * many. */
-unsigned shelf_put_run(struct heap *heap, void **blocks, unsigned count);
+/* The same for blocks of this class, in turn, up to the first whose slab is not this heap's, or not of the class. Returns how many. */
+unsigned shelf_put_all(struct heap *heap, unsigned class, void *const *blocks, unsigned count);
 
 /* A block of the same class from the slab that serves now, for one that may move out of its own slab, which is on a list. NULL: it is
  * that slab that serves. */

@@ -63,7 +63,7 @@ unsigned slab_take(struct slab *slab, void **top, unsigned want)
         if (bits == 0)
             word++;
     }
-    slab->hint = word;
+    slab->hint = (uint16_t)word;
     slab->free -= taken;
     if (slab->absent != 0 && taken > 0)
         slab_note_taken(slab, *first, top[1]);

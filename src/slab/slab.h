@@ -28,7 +28,8 @@ struct slab {
     uint32_t reciprocal; /* ceil(2^32 / stride) */
     uint32_t blocks;
     uint32_t free;       /* bits set */
-    uint32_t hint;       /* no bit is set in words before this one */
+    uint16_t hint;       /* no bit is set in words before this one */
+    uint16_t settled;    /* with fewer free blocks than that it stays in its list; in none: 0 */
     uint8_t class;
     uint8_t units;
     uint8_t bucket;      /* in which list it is; SLAB_BUCKETS: in none */
@@ -46,6 +47,8 @@ enum slab_verdict {
     SLAB_NOT_A_BLOCK,  /* not the start of a block */
     SLAB_DOUBLE_FREE,  /* the block is free already */
 };
+
+_Static_assert(SLAB_UNITS_MAX * UNIT_SIZE / 8 <= UINT16_MAX, "a slab has more blocks than `settled` can say");
 
 /* Makes a slab of `class` over the units at `base`, all blocks free, in zeroed memory of so many bytes. */
 size_t slab_bytes(unsigned class);
@@ -81,21 +84,40 @@ ALWAYS_INLINE bool slab_holds(const struct slab *slab, const void *p)
 /* Is the block at p, which is the start of one, free? Without a lock, at some moment. */
 bool slab_is_free(const struct slab *slab, const void *p);
 
-/* Takes back a block. Anything but SLAB_FINE leaves the slab as it was. */
-ALWAYS_INLINE enum slab_verdict slab_put(struct slab *slab, const void *p)
+/* Takes back blocks, of which the first lies in the slab, up to one that does not, or is refused: then *verdict says why.
+ * Returns how many. */
+ALWAYS_INLINE unsigned slab_put_run(struct slab *slab, void *const *blocks, unsigned count, enum slab_verdict *verdict)
 {
-    uint32_t index = slab_index(slab, p);
-    if (UNLIKELY(index >= slab->blocks))
-        return SLAB_NOT_A_BLOCK;
-    uint64_t bit = (uint64_t)1 << index % 64;
-    uint64_t *word = &slab->bitmap[index / 64];
-    if (UNLIKELY((*word & bit) != 0))
-        return SLAB_DOUBLE_FREE;
-    *word |= bit;
-    slab->free++;
-    if (index / 64 < slab->hint)
-        slab->hint = index / 64;
-    return SLAB_FINE;
+    size_t bytes = slab->units * UNIT_SIZE;
+    uint32_t hint = slab->hint;
+    unsigned done = 0;
+    *verdict = SLAB_FINE;
+    do {
+        uint32_t index = slab_index(slab, blocks[done]);
+        if (UNLIKELY(index >= slab->blocks)) {
+            *verdict = SLAB_NOT_A_BLOCK;
+            break;
+        }
+        uint64_t bit = (uint64_t)1 << index % 64;
+        uint64_t bits = slab->bitmap[index / 64];
+        if (UNLIKELY((bits & bit) != 0)) {
+            *verdict = SLAB_DOUBLE_FREE;
+            break;
+        }
+        slab->bitmap[index / 64] = bits | bit;
+        hint = index / 64 < hint ? index / 64 : hint;
+    } while (++done < count && (size_t)((char *)blocks[done] - slab->base) < bytes);
+    slab->hint = (uint16_t)hint;
+    slab->free += done;
+    return done;
+}
+
+/* Takes back a block, which lies in the slab. Anything but SLAB_FINE leaves the slab as it was. */
+ALWAYS_INLINE enum slab_verdict slab_put(struct slab *slab, void *p)
+{
+    enum slab_verdict verdict;
+    (void)slab_put_run(slab, &p, 1, &verdict);
+    return verdict;
 }
 
 /* Gives back the pages without a block that is live or in a magazine. Returns their bytes: 0 where the kernel refused, or
@@ -115,15 +137,19 @@ uint32_t slab_clean_units(const struct slab *slab);
 /* Undoes a slab_put of p, and nothing else happened to the slab since. */
 void slab_unput(struct slab *slab, const void *p);
 
+/* Of a list: a slab with so many free blocks belongs in a later one, or in none. */
+ALWAYS_INLINE uint32_t slab_bucket_end(const struct slab *slab, unsigned bucket)
+{
+    return bucket == SLAB_BUCKETS - 1 ? slab->blocks : (bucket + 1) * (slab->blocks / SLAB_BUCKETS) + 1;
+}
+
 /* The list a slab with this many free blocks belongs in: 0 is the fullest. */
 ALWAYS_INLINE unsigned slab_bucket_for(const struct slab *slab)
 {
-    uint32_t quarter = slab->blocks / SLAB_BUCKETS;
-    if (slab->free <= quarter)
-        return 0;
-    if (slab->free <= 2 * quarter)
-        return 1;
-    return slab->free <= 3 * quarter ? 2 : 3;
+    unsigned bucket = 0;
+    while (bucket < SLAB_BUCKETS - 1 && slab->free >= slab_bucket_end(slab, bucket))
+        bucket++;
+    return bucket;
 }
 
 /* Is it on a list, and half of its blocks free? Without a lock, at some moment. */

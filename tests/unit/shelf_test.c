@@ -107,6 +107,59 @@ static void fullest_slab_serves_first(void)
     CHECK(arena_span(block[0]) == first);
 }
 
+/* As they would be if each were looked at anew; a full one is in no list, nor is the one that serves. */
+static void check_lists(struct heap *heap, unsigned class, const struct slab *slab)
+{
+    const struct shelf *shelf = &heap->shelf[class];
+    bool listed = slab != shelf->current && slab->free > 0;
+    CHECK(slab->bucket == (listed ? slab_bucket_for(slab) : SLAB_BUCKETS));
+    bool found = false;
+    for (unsigned bucket = 0; bucket < SLAB_BUCKETS; bucket++)
+        for (struct list_node *node = shelf->partial[bucket].first; node != NULL; node = node->next)
+            found |= bucket == slab->bucket && LIST_ENTRY(node, struct slab, link) == slab;
+    CHECK(found == listed);
+}
+
+static void slabs_are_listed_by_what_is_free(void)
+{
+    struct heap *heap = heap_own();
+    uint64_t seed = 11;
+    for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
+        unsigned count = size_classes[class].blocks * 5 / 2;
+        take(heap, class, count);
+        for (; count > 0; slots[1] = slots[count--]) {
+            size_t i = 1 + random_below(&seed, count);
+            void *p = slots[i];
+            slots[i] = slots[1];
+            const struct slab *slab = arena_span(p);
+            shelf_put(heap, p);
+            if (arena_span(p) == slab)
+                check_lists(heap, class, slab);
+        }
+    }
+}
+
+static void blocks_go_back_up_to_a_foreign_one(void)
+{
+    struct heap *heap = heap_own();
+    struct view *word;
+    struct heap *other = heap_other(&word);
+    const unsigned class = 9;
+    void *theirs;
+    CHECK(shelf_take(other, class, &theirs, 1) == 1);
+    take(heap, class, 6);
+    void *run[] = {slots[1], slots[6], slots[3], theirs, slots[2]};
+    unsigned out = heap->shelf[class].blocks_out;
+    CHECK(shelf_put_all(heap, class, run, 0) == 0);
+    CHECK(shelf_put_all(heap, class, run, 2) == 2 && heap->shelf[class].blocks_out == out - 2);
+    CHECK(shelf_put_all(heap, class, run + 2, 3) == 1 && heap->shelf[class].blocks_out == out - 3);
+    CHECK(shelf_put_all(heap, class, run + 3, 2) == 0);
+    CHECK(shelf_put_all(heap, class + 1, run + 4, 1) == 0);
+    CHECK(shelf_put_all(other, class, run + 3, 2) == 1);
+    shelf_put(heap, slots[2]);
+    CHECK(heap->shelf[class].blocks_out == out - 4);
+}
+
 static void put_twice(uintptr_t p)
 {
     shelf_put(heap_own(), (void *)p);
@@ -281,6 +334,8 @@ int main(void)
         UNIT_TEST(blocks_are_aligned_as_their_size_is),
         UNIT_TEST(empty_slabs_go_back),
         UNIT_TEST(fullest_slab_serves_first),
+        UNIT_TEST(slabs_are_listed_by_what_is_free),
+        UNIT_TEST(blocks_go_back_up_to_a_foreign_one),
         UNIT_TEST(faults_end_the_process),
         UNIT_TEST(slabs_change_owners),
         UNIT_TEST(full_slabs_stay),

@@ -7,7 +7,7 @@
 #include "random.h"
 #include "slab/slab.h"
 
-enum { BLOCKS_MOST = 65536 / 8, STEPS = 20000 };
+enum { BLOCKS_MOST = 65536 / 8, STEPS = 20000, RUN_MOST = 3 };
 
 static char *const base = (char *)(uintptr_t)0x123450000;
 static void *slots[BLOCKS_MOST + 1];
@@ -83,6 +83,32 @@ static void double_puts_are_seen(void)
     CHECK(slab->free == slab->blocks);
 }
 
+static void put_run(struct slab *slab, void *const *blocks, unsigned count, unsigned wanted, enum slab_verdict verdict)
+{
+    enum slab_verdict said;
+    unsigned before = slab->free;
+    CHECK(slab_put_run(slab, blocks, count, &said) == wanted && said == verdict);
+    CHECK(slab->free == before + wanted);
+    for (unsigned i = 0; i < wanted; i++)
+        CHECK(slab_is_free(slab, blocks[i]));
+}
+
+static void runs_end_with_the_slab_or_with_a_fault(void)
+{
+    struct slab *slab = make(5);
+    size_t size = slab->stride;
+    char *end = base + slab->units * UNIT_SIZE;
+    CHECK(slab_take(slab, slots + slab->blocks, slab->blocks) == slab->blocks);
+    put_run(slab, (void *[]){base, base + 3 * size}, 1, 1, SLAB_FINE);
+    put_run(slab, (void *[]){base + size, base + 3 * size, end, base + 4 * size}, 4, 2, SLAB_FINE);
+    put_run(slab, (void *[]){base + 4 * size, base - size, base + 5 * size}, 3, 1, SLAB_FINE);
+    put_run(slab, (void *[]){base + 5 * size, base + 6 * size, base + 5 * size, base + 7 * size}, 4, 2, SLAB_DOUBLE_FREE);
+    put_run(slab, (void *[]){base + 7 * size, base + 8 * size + 8, base + 9 * size}, 3, 1, SLAB_NOT_A_BLOCK);
+    put_run(slab, (void *[]){base + 7 * size}, 1, 0, SLAB_DOUBLE_FREE);
+    void *next;
+    CHECK(slab_take(slab, &next, 1) == 1 && next == base);
+}
+
 static void unput_undoes(void)
 {
     struct slab *slab = make(5);
@@ -117,11 +143,19 @@ static void follows_a_model(unsigned class, uint64_t *seed)
             }
             free_blocks -= got;
         } else {
-            size_t index = random_below(seed, slab->blocks);
-            enum slab_verdict wanted = is_free[index] ? SLAB_DOUBLE_FREE : SLAB_FINE;
-            CHECK(slab_put(slab, base + index * slab->stride) == wanted);
-            free_blocks += wanted == SLAB_FINE;
-            is_free[index] = true;
+            void *run[RUN_MOST];
+            unsigned count = 1 + (unsigned)random_below(seed, RUN_MOST);
+            unsigned fine = 0;
+            bool goes_on = true;
+            for (unsigned i = 0; i < count; i++) {
+                size_t index = random_below(seed, slab->blocks);
+                run[i] = base + index * slab->stride;
+                goes_on = goes_on && !is_free[index];
+                fine += goes_on;
+                is_free[index] = is_free[index] || goes_on;
+            }
+            put_run(slab, run, count, fine, goes_on ? SLAB_FINE : SLAB_DOUBLE_FREE);
+            free_blocks += fine;
         }
     }
     slab_discard(slab);
@@ -145,6 +179,8 @@ static void buckets_go_by_fullness(void)
         while (slab_take(slab, slots + 1, 1) == 1) {
             unsigned bucket = slab_bucket_for(slab);
             CHECK(bucket <= last);
+            CHECK(slab->free < slab_bucket_end(slab, bucket));
+            CHECK(bucket == last || slab->free + 1 >= slab_bucket_end(slab, bucket));
             last = bucket;
         }
         CHECK(last == 0);
@@ -166,8 +202,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(all_blocks_come_ascending), UNIT_TEST(takes_go_on_where_the_last_ended),
         UNIT_TEST(only_blocks_are_blocks),    UNIT_TEST(double_puts_are_seen),
-        UNIT_TEST(unput_undoes),              UNIT_TEST(every_class_follows_a_model),
-        UNIT_TEST(buckets_go_by_fullness),    UNIT_TEST(no_metadata_memory_is_null),
+        UNIT_TEST(unput_undoes),              UNIT_TEST(runs_end_with_the_slab_or_with_a_fault),
+        UNIT_TEST(buckets_go_by_fullness),    UNIT_TEST(every_class_follows_a_model),
+        UNIT_TEST(no_metadata_memory_is_null),
     };
     return cmocka_run_group_tests_name("slab", tests, NULL, NULL);
 }

@@ -139,7 +139,7 @@ static void *resize(void *ptr, size_t usable, size_t size)
     return size > SMALL_MAX ? door_resize_large(large, size) : NULL;
 }
 
-FRAGILE void *hak_realloc(void *ptr, size_t size)
+static FRAGILE NOINLINE void *realloc_otherwise(void *ptr, size_t size)
 {
     if (ptr == NULL)
         return hot_malloc(size);
@@ -156,6 +156,22 @@ FRAGILE void *hak_realloc(void *ptr, size_t size)
         return door_resize_kept(ptr, size) ? ptr : move_kept(ptr, usable, size);
     void *resized = resize(ptr, usable, size);
     return resized != NULL ? resized : move_to_new_block(ptr, usable, size);
+}
+
+/* Is it a block of this thread's that stays where it is? Whatever is not is looked at more closely. */
+ALWAYS_INLINE bool stays(const void *ptr, size_t size)
+{
+    const struct view *view = view_load();
+    uintptr_t class = arena_tag(ptr) ^ (uintptr_t)view;
+    if (HARDENED || class >= SIZE_CLASSES || size == 0 || !fits(size_classes[class].size, size))
+        return false;
+    const struct slab *slab = arena_span(ptr);
+    return slab_holds(slab, ptr) && !slab_is_sparse(slab) && load_relaxed(view->top[class]) != ptr;
+}
+
+ENTRANCE void *hak_realloc(void *ptr, size_t size)
+{
+    return LIKELY(stays(ptr, size)) ? ptr : realloc_otherwise(ptr, size);
 }
 
 ENTRANCE void *hak_reallocarray(void *ptr, size_t count, size_t size)

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "base/claim.h"
 #include "heap/life.h"
 #include "os/os.h"
 #include "span/limit.h"
@@ -19,6 +20,9 @@ enum { OF_PROCESSOR = 4 };
 static size_t next_threads = THREADS_LEAST;
 size_t crowd_processors;
 
+/* One thread at a time asks (os.h). */
+static uint32_t asking;
+
 size_t crowd_part(size_t bytes, size_t least)
 {
     size_t most = load_relaxed(&crowd_processors);
@@ -28,15 +32,20 @@ size_t crowd_part(size_t bytes, size_t least)
     return max_size(bytes / threads * most * OF_PROCESSOR, least);
 }
 
+static void ask(size_t threads)
+{
+    size_t processors = os_processors();
+    store_relaxed(&crowd_processors, processors);
+    store_relaxed(&next_threads, 2 * threads);
+    span_spread(processors);
+}
+
 void crowd_consider(void)
 {
-    size_t next = load_relaxed(&next_threads);
     size_t threads = life_count();
-    if (LIKELY(threads < next) || load_relaxed(&limit_bytes) < HELD_LEAST)
+    if (LIKELY(threads < load_relaxed(&next_threads)) || load_relaxed(&limit_bytes) < HELD_LEAST || !claim_take(&asking))
         return;
-    if (__atomic_compare_exchange_n(&next_threads, &next, 2 * threads, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-        size_t processors = os_processors();
-        store_relaxed(&crowd_processors, processors);
-        span_spread(processors);
-    }
+    if (threads >= load_relaxed(&next_threads)) /* nobody was here first */
+        ask(threads);
+    claim_drop(&asking);
 }

@@ -3,8 +3,8 @@
  * have a heap than a few for each processor, the caches of each may grow to a part only of what they may else. Where there
  * are many processors, too, the threads meet at several locks of the span layer (span/shards.h) instead of one.
  *
- * How many processors there are (its affinity and the quota of its control group) a process asks once, when it has many
- * threads and is not small.
+ * How many processors there are (its affinity and the quota of its control group) a process asks when it has many
+ * threads and is not small, and again each time that they have doubled.
  */
 #ifndef HAK_HEAP_CROWD_H
 #define HAK_HEAP_CROWD_H

@@ -153,7 +153,7 @@ void fork_parent(void)
 static void bury(struct heap *heap)
 {
     bool has_holes = heap->frozen == FREEZE_HOLES;
-    bool usable = heap->in_door == 0 && freeze_is_closed(heap);
+    bool usable = heap->in_door != DOOR_INSIDE && freeze_is_closed(heap);
     heap->tls = NULL;
     heap->interrupt.depth = 0;
     heap->frozen = FREEZE_NONE;

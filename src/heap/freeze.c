@@ -148,7 +148,9 @@ void freeze_reopen(struct heap *heap)
             budget_charge_view(heap);
         return;
     }
+    store_relaxed(&heap->in_door, (uint32_t)DOOR_WAITS);
     lock_take(&heap->lock);
+    store_relaxed(&heap->in_door, (uint32_t)DOOR_INSIDE);
     if (!interrupt_lasts(heap))
         reopen(heap);
     lock_drop(&heap->lock);

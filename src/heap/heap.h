@@ -97,11 +97,18 @@ struct interrupt_state {
  * kernel set it in the owner's word (freeze.c). */
 enum { TWIN_BIT = 13, HEAP_ALIGN = 2 << TWIN_BIT };
 
+/* Where the owner is. */
+enum door {
+    DOOR_OUTSIDE,
+    DOOR_INSIDE,
+    DOOR_WAITS, /* at the threshold, until a thief has gone: nothing of the heap is half done */
+};
+
 struct heap {
     struct view view;
 
     /* Owner's, cold. */
-    uint32_t in_door;            /* the owner is inside the door; written by the owner, read by thieves */
+    uint32_t in_door;            /* enum door: written by the owner, read by thieves */
     uint32_t visits;             /* of the owner to the door; read by the purger */
     int64_t granted;             /* bytes of budget granted in all: requested = granted - budget */
     int64_t beat_after;          /* so many requested bytes: beyond them a heartbeat is due (budget.h) */

@@ -20,8 +20,8 @@ struct purger_look {
  * slabs, and what has been free for long. One thread at a time, with no heap of its own. */
 struct purger_look purger_look(void);
 
-/* Starts the purger if it seems to be worth it and does not run yet. Owner of `heap`, now or before, inside its door; no lock
- * held. */
+/* Starts the purger if it seems to be worth it and does not run yet. Owner of `heap`, inside its door, or its last owner, who has left
+ * it; no lock held. */
 void purger_consider(const struct heap *heap);
 
 /* Starts it now and then while there are more and more heaps. The new heap's thread, no lock held. */

@@ -95,7 +95,7 @@ void route_own(struct heap *heap, unsigned class, void *p)
     const struct keeper *keeper = keeper_now();
     if (UNLIKELY(keeper != NULL)) {
         keeper->poison(p, size_classes[class].size);
-        shelf_put(heap, p);
+        (void)magazine_give_back(heap, class, p); /* the slab may have been given away before the heap was opened again */
     } else {
         magazine_push(heap, class, p);
     }

@@ -9,10 +9,11 @@
 /* `others`: a heap that the room in its slabs goes to, or NULL. */
 static void empty(struct heap *heap, struct heap *others)
 {
+    bool is_left = mail_state(heap) == MAIL_LEFT; /* it may have become late meanwhile, or another thread's */
     tally(heap, COUNT_EMPTIED);
     heap->believed_asleep = true;
     (void)freeze_empty(heap);
-    if (others != NULL)
+    if (others != NULL && is_left)
         shelf_hand_over(heap, others);
 }
 

@@ -8,7 +8,8 @@
 #include "heap/heap.h"
 
 /* Collects the mail of a heap where it has piled up (mail_state): of an idle heap, which is cleaned, or of one whose
- * thread is slow to. If that thread sleeps, what it caches is taken too. */
+ * thread is slow to. If that thread sleeps, what it caches is taken too; and what is free in its slabs given to others, if it
+ * has not been at its door since much of its heap was sent to it. */
 void sleeper_collect(struct heap *heap);
 
 /* Looks at the mail of one other heap, the next each time. */

@@ -11,6 +11,7 @@
 #include "heap/keeper.h"
 #include "heap/life.h"
 #include "heap/purger.h"
+#include "heap/route.h"
 #include "heap/seal.h"
 #include "heap/view.h"
 
@@ -31,6 +32,8 @@ static void thread_exit(void *value)
     }
     heap->interrupt.depth = 0; /* a handler that ends its thread does not return */
     entry_enter(heap, view_load());
+    if (heap->deferred_count > 0)
+        route_deferred(heap);
     life_retire(heap);
     purger_consider(heap); /* its memory is others' now, who may never have a heartbeat again */
 }

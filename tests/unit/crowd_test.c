@@ -69,6 +69,28 @@ static void twice_as_many_threads_ask_again(void)
     CHECK(crowd_processors == PROCESSORS);
 }
 
+static void more_threads_come(void)
+{
+    make_threads(THREADS);
+    crowd_consider();
+}
+
+/* os_processors is one thread's at a time. */
+static void nobody_asks_while_another_does(void)
+{
+    fake_os_set_processors(PROCESSORS);
+    CHECK(hak_malloc(64 * MIB) != NULL);
+    make_threads(THREADS / 2 - 1);
+    fake_os_during_processors(more_threads_come);
+    crowd_consider();
+    CHECK(fake_os_processors_reads() == 1 && crowd_processors == PROCESSORS);
+    fake_os_during_processors(NULL);
+    crowd_consider();
+    CHECK(fake_os_processors_reads() == 2);
+    crowd_consider();
+    CHECK(fake_os_processors_reads() == 2);
+}
+
 static void enough_processors_share_nothing(void)
 {
     fake_os_set_processors(SIZE_MAX);
@@ -125,7 +147,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(few_threads_ask_nothing),    UNIT_TEST(small_programs_ask_nothing),
-        UNIT_TEST(many_threads_share),         UNIT_TEST(twice_as_many_threads_ask_again),
+        UNIT_TEST(many_threads_share),         UNIT_TEST(nobody_asks_while_another_does),
+        UNIT_TEST(twice_as_many_threads_ask_again),
         UNIT_TEST(enough_processors_share_nothing),
         UNIT_TEST(many_processors_spread_them), UNIT_TEST(caches_grow_to_their_share),
         UNIT_TEST(caches_of_few_grow_further),

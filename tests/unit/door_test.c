@@ -15,6 +15,7 @@
 #include "heap/orphan.h"
 #include "heaps.h"
 #include "large/large.h"
+#include "worker.h"
 
 enum { SIZE = 64, DEFERRED = 24 };
 
@@ -35,6 +36,29 @@ static void interrupt(struct heap *heap)
 static void resume(struct heap *heap)
 {
     heap->in_door = 0;
+}
+
+static struct heap *left;
+
+static void defer_and_end(void *large)
+{
+    left = heap_own();
+    interrupt(left);
+    hak_free(large);
+    CHECK(left->deferred_count == 1);
+    resume(left);
+}
+
+/* Its thread was not at the door again. */
+static void deferred_frees_are_done_at_the_end(void)
+{
+    struct worker worker;
+    worker_start(&worker);
+    void *large = hak_malloc(100000);
+    worker_run(&worker, defer_and_end, large);
+    CHECK(live_large() == 1);
+    worker_stop(&worker);
+    CHECK(left->deferred_count == 0 && live_large() == 0);
 }
 
 /* Comes to the door, whatever the magazines hold. */
@@ -336,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(nested_frees_are_deferred),
+        UNIT_TEST(deferred_frees_are_done_at_the_end),
         UNIT_TEST(nested_frees_beyond_the_list_go_home),
         UNIT_TEST(nested_mallocs_come_from_the_orphan),
         UNIT_TEST(nested_calls_respect_held_locks),

@@ -31,6 +31,7 @@ static _Atomic size_t memory_limit = SIZE_MAX;
 static _Atomic size_t memory_limit_reads;
 static _Atomic size_t processors = SIZE_MAX;
 static _Atomic size_t processors_reads;
+static void (*during_processors)(void);
 
 void fake_os_refuse(unsigned calls, size_t first, size_t count)
 {
@@ -98,6 +99,11 @@ void fake_os_set_processors(size_t count)
 size_t fake_os_processors_reads(void)
 {
     return processors_reads;
+}
+
+void fake_os_during_processors(void (*what)(void))
+{
+    during_processors = what;
 }
 
 void fake_clock_set(uint64_t ms)
@@ -367,6 +373,8 @@ size_t __wrap_os_memory_limit(void)
 size_t __wrap_os_processors(void)
 {
     processors_reads++;
+    if (during_processors != NULL)
+        during_processors();
     return processors;
 }
 

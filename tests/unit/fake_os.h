@@ -84,6 +84,9 @@ size_t fake_os_memory_limit_reads(void);
 void fake_os_set_processors(size_t count);
 size_t fake_os_processors_reads(void);
 
+/* What happens while it is read; NULL: nothing. */
+void fake_os_during_processors(void (*what)(void));
+
 /* What clock_now_ms, and in its unit clock_now_ns, say from now on; 0: the real time. */
 void fake_clock_set(uint64_t ms);
 

@@ -234,6 +234,52 @@ static void heap_of_a_busy_door_is_quarantined(void)
     worker_stop(&worker);
 }
 
+static atomic_bool enough;
+
+static void come_and_go(void *unused)
+{
+    fill(unused);
+    sem_post(&in_door);
+    while (!atomic_load(&enough))
+        hak_free(hak_malloc(SIZE));
+}
+
+/* All heaps are closed by now. */
+static void wait_for_the_visitor(void)
+{
+    for (int i = 0; i < 5000 && load_relaxed(&vanished->in_door) != DOOR_WAITS; i++)
+        usleep(1000);
+    CHECK(load_relaxed(&vanished->in_door) == DOOR_WAITS);
+}
+
+/* But for one block, if its owner was about to free that. */
+static void inherit_all(void)
+{
+    struct view *word = STATIC_VIEW(unborn);
+    CHECK(vanished->tls == NULL && !vanished->quarantined);
+    use_and_free(NULL);
+    hak_malloc_trim(0);
+    CHECK(vanished->shelf[CLASS].blocks_out <= 1);
+    CHECK(life_birth(&word) == vanished && vanished->in_door == DOOR_OUTSIDE);
+}
+
+/* Of a heap whose owner has come to its door and cannot enter, nothing is half done. */
+static void child_inherits_heaps_at_whose_door_someone_waits(void)
+{
+    CHECK(pthread_atfork(wait_for_the_visitor, NULL, NULL) == 0); /* runs after the allocator's */
+    struct worker worker;
+    heap_own();
+    sem_init(&in_door, 0, 0);
+    worker_start(&worker);
+    worker_begin(&worker, come_and_go, NULL);
+    sem_wait(&in_door);
+    fork_and(inherit_all);
+    atomic_store(&enough, true);
+    worker_wait(&worker);
+    worker_run(&worker, use_and_free, NULL);
+    worker_stop(&worker);
+}
+
 static int handlers;
 
 static void allocate_in_handler(void)
@@ -378,6 +424,7 @@ int main(void)
         UNIT_TEST(child_inherits_frozen_heaps),
         UNIT_TEST(child_keeps_its_own_frozen_heap),
         UNIT_TEST(heap_of_a_busy_door_is_quarantined),
+        UNIT_TEST(child_inherits_heaps_at_whose_door_someone_waits),
         UNIT_TEST(heap_whose_word_is_gone_is_quarantined),
         UNIT_TEST(other_handlers_may_allocate),
         UNIT_TEST(budget_survives),

@@ -45,8 +45,8 @@ static void save(void *path)
         .seconds = known.seconds + own.learn_ms / 1000,
         .saved = own.saved_ppm > 0 ? (uint64_t)own.saved_ppm : 0,
     };
-    learn_show_best();
-    policy_file_save(path, &evidence);
+    if (learn_show_best())
+        policy_file_save(path, &evidence);
 }
 
 /* Not if a signal handler ends the process that has interrupted the holder of a lock. */

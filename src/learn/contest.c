@@ -107,12 +107,12 @@ static unsigned place_for_child(const struct learner *learner)
 static bool choose_trial(struct learner *learner, const struct arm *champion)
 {
     struct prospect prospects[PROSPECTS_MOST];
-    uint64_t value = arm_value(champion, learner->trial.knob, learner->trial.index);
-    bool goes_on = learner->goes_on && evolution_step(learner->trial.knob, value, learner->trial.up) != value;
+    uint64_t patience_ms = learner_patience_ms(learner);
+    bool goes_on = learner->goes_on && evolution_goes_on(champion, &learner->trial, patience_ms);
     learner->goes_on = false;
     if (goes_on)
         return true;
-    unsigned count = evolution_prospects(prospects, champion, &learner->seen, learner->parts, learner_patience_ms(learner));
+    unsigned count = evolution_prospects(prospects, champion, &learner->seen, learner->parts, patience_ms);
     const struct prospect *chosen = evolution_choose(prospects, count, &learner->tried, &learner->random);
     if (chosen != NULL)
         learner->trial = *chosen;
@@ -178,7 +178,8 @@ bool contest_is_lost(struct learner *learner)
 uint64_t contest_ns_most(const struct learner *learner)
 {
     bool is_trial = learner->in_force != learner->champion && learner->champion_ns != 0;
-    return is_trial ? (uint64_t)((double)learner->champion_ns * (1 + LOST_MOST)) : UINT64_MAX;
+    bool is_as_long = learner->champion_delay_ms == learner_delay_ms(learner);
+    return is_trial && is_as_long ? (uint64_t)((double)learner->champion_ns * (1 + LOST_MOST)) : UINT64_MAX;
 }
 
 /* Of the mean of its matches. */

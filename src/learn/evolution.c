@@ -91,12 +91,17 @@ struct view_of_cost {
     unsigned count;
 };
 
+static bool shows_within(uint64_t delay_ms, enum knob knob, uint64_t before, uint64_t after)
+{
+    return !is_time(knob) || max_size(before, after) <= delay_ms;
+}
+
 /* `classes`: struct prospect. */
 static void promise_of(struct view_of_cost *v, enum knob knob, unsigned index, uint64_t classes, bool up, double saved_ns)
 {
     uint64_t value = arm_value(v->arm, knob, index);
     uint64_t next = evolution_step(knob, value, up);
-    if (is_time(knob) && (next > v->delay_ms || value > v->delay_ms))
+    if (!shows_within(v->delay_ms, knob, value, next))
         return;
     if (v->count < PROSPECTS_MOST && saved_ns >= v->least && next != value && !knob_is_pinned(knob))
         v->to[v->count++] = (struct prospect){knob, index, up, saved_ns / v->all * (is_time(knob) ? SLOW_FACTOR : 1), classes};
@@ -217,6 +222,13 @@ static double units_ns(const struct epoch *seen, double large)
     return units < 0 ? 0 : units < large * PRICE_UNITS ? units : large * PRICE_UNITS;
 }
 
+bool evolution_goes_on(const struct arm *arm, const struct prospect *last, uint64_t delay_ms)
+{
+    uint64_t value = arm_value(arm, last->knob, last->index);
+    uint64_t next = evolution_step(last->knob, value, last->up);
+    return next != value && shows_within(delay_ms, last->knob, value, next);
+}
+
 unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen,
                              unsigned parts, uint64_t delay_ms)
 {
@@ -318,7 +330,8 @@ bool evolution_preset(struct arm *arm, unsigned number, unsigned parts)
     *arm = (struct arm){.elo = elo_unknown()};
     const struct preset *preset = &presets[number];
     uint64_t value = knob_of_mode(preset->knob, 0);
-    if ((preset->part & ~parts) != 0 || knob_is_pinned(preset->knob))
+    unsigned part = preset->part != 0 ? preset->part : LEARN_ELO; /* what is no part's own is tried where policies are rated */
+    if ((part & ~parts) != 0 || knob_is_pinned(preset->knob))
         return true;
     for (int step = 0; step < preset->steps || step < -preset->steps; step++)
         value = evolution_step(preset->knob, value, preset->steps > 0);

@@ -32,6 +32,9 @@ bool tried_has(const struct tried *tried, const struct prospect *what);
 /* The value after a step up or down; the same if there is none. */
 uint64_t evolution_step(enum knob knob, uint64_t value, bool up);
 
+/* Is there one more step in the direction of the last change of `arm`, and does it show within `delay_ms`? */
+bool evolution_goes_on(const struct arm *arm, const struct prospect *last, uint64_t delay_ms);
+
 /* All changes of `arm` that promise anything, where the cost is as in `seen`, and that show within `delay_ms`. `parts`: enum
  * learn_part. Returns how many. */
 unsigned evolution_prospects(struct prospect to[PROSPECTS_MOST], const struct arm *arm, const struct epoch *seen,

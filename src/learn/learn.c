@@ -182,8 +182,9 @@ static void end_epoch(uint64_t now_ms)
     signals_end(&self.signals, now_ms, start_ms, &epoch);
     if (load_relaxed(&policy_mode) == MODE_RESEARCH)
         epoch_log(&self.learner, &epoch);
+    bool is_champions = self.learner.in_force == self.learner.champion;
     learner_step(&self.learner, &epoch);
-    sites_epoch(epoch.end_ms, epoch_ns(&epoch));
+    sites_epoch(epoch.end_ms, epoch_ns(&epoch), is_champions);
     put_in_force(learner_arm(&self.learner), now_ms);
     show_now();
 }
@@ -249,13 +250,15 @@ void learn_forked(void)
     leave();
 }
 
-void learn_show_best(void)
+bool learn_show_best(void)
 {
     if (!try_enter())
-        return;
+        return true;
+    bool is_in_force = !is_other_mode();
     if (is_as_begun()) {
         stop_trial();
         store_relaxed(&self.runs, false); /* and if the process goes on, it begins anew */
     }
     leave();
+    return is_in_force;
 }

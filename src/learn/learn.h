@@ -1,11 +1,13 @@
 /*
  * Learning in this process: the one learner, driven by heartbeats. Each thread's heartbeat comes here, inside its door; of
- * several at once one is served, and the others go on. An epoch is at least 20 ms, and 32 MiB requested; at its end the learner
+ * several at once one is served, and the others go on. An epoch is at least 20 ms, and 32 MiB requested, unless it is a
+ * trial's that has lost before; at its end the learner
  * (learner.h) is told of it, and what it wants in force is set, knob by knob.
  */
 #ifndef HAK_LEARN_LEARN_H
 #define HAK_LEARN_LEARN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -20,8 +22,9 @@ void learn_beat(struct heap *heap);
 /* In the child of a fork, where it begins anew, with the best that is known. */
 void learn_forked(void);
 
-/* Before what is learned is saved: puts the best that is known into force, in the place of what is on trial. */
-void learn_show_best(void);
+/* Before what is learned is saved: puts the best that is known into force, in the place of what is on trial. False: the mode was
+ * switched since the last heartbeat, and what was learned is no more in force. */
+bool learn_show_best(void);
 
 /* All words, and all set. */
 struct learn_summary {

@@ -357,8 +357,10 @@ void learner_step(struct learner *learner, const struct epoch *epoch)
         learner->same_since_ms = epoch->end_ms - epoch->ms; /* of the program before, nothing is known */
     learner->now_ms = epoch->end_ms;
     ledger_add(&learner->ledger, epoch, force(learner));
-    if (learner->in_force == learner->champion)
+    if (learner->in_force == learner->champion) {
         learner->champion_ns = epoch_compared_ns(epoch);
+        learner->champion_delay_ms = learner_delay_ms(learner);
+    }
     if (learner->observes) {
         observe(learner, epoch);
         return;

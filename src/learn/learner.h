@@ -58,6 +58,7 @@ struct learner {
     struct epoch seen;   /* the champion's, lately */
     unsigned watched;    /* epochs in it */
     uint64_t champion_ns; /* what its last epoch cost, as costs are compared; 0: not known */
+    uint64_t champion_delay_ms; /* learner_delay_ms of that epoch, by which it lasted */
     double noise;        /* of an epoch's cost, as a share: the mean of its size */
     struct tried tried;
     struct ledger ledger;

@@ -4,8 +4,7 @@
  *   credit    Trying a policy may cost at most a hundredth of the process's own time: each epoch adds that, what a policy
  *             costs more than the best one known takes it away, and while there is none nothing is tried.
  *   balance   Against the mode's own values: what is saved minus what was lost, never above what KILL_EPOCHS epochs cost. Below
- * minus
- *             that learning has not paid for itself.
+ *             minus that learning has not paid for itself.
  *
  * Savings of a policy in force are claimed by the last comparison with the mode's values; the next one settles the claim.
  */

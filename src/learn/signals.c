@@ -22,15 +22,19 @@ struct heap_seen {
     uint64_t large[SIZE_BINS];
 };
 
-/* Its first heartbeat makes a place for it. NULL: there is none. */
+/* Its first heartbeat makes a place for it, or takes that of another heap, which is as if it had never been seen: where there are more
+ * heaps than places, those are counted whose heartbeats come often. NULL: there is no memory. */
 static struct heap_seen *seen_of(struct signals *signals, const struct heap *heap)
 {
-    if (heap->number >= HEAPS_SEEN)
-        return NULL;
-    struct heap_seen **place = &signals->heaps[heap->number];
+    struct heap_seen **place = &signals->heaps[heap->number % HEAPS_SEEN];
     if (*place == NULL)
         *place = meta_alloc(sizeof **place);
-    return *place;
+    struct heap_seen *seen = *place;
+    if (seen != NULL && seen->heap != heap) {
+        signals->cached -= seen->cached;
+        *seen = (struct heap_seen){.heap = heap};
+    }
+    return seen;
 }
 
 /* Since the last look; *before is the count then. */
@@ -103,7 +107,6 @@ void signals_beat(struct signals *signals, const struct heap *heap, uint64_t now
     signals->sum.heaps += is_first ? 1 : 0;
     seen->reign = signals->reign;
     seen->ms = now_ms;
-    seen->heap = heap;
     signals->cached += heap->capacity_bytes - seen->cached;
     seen->cached = heap->capacity_bytes;
 }

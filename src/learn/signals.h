@@ -13,7 +13,7 @@
 #include "heap/heap.h"
 #include "learn/epoch.h"
 
-/* Heaps that are looked at, by their number; there are seldom more threads at once. */
+/* Heaps that are looked at at once, by their number. */
 enum { HEAPS_SEEN = 256 };
 
 /* What is common to all heaps. */

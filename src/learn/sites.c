@@ -199,11 +199,11 @@ static void decide(uint32_t number, struct large_site *site, uint64_t ms)
         fade(site, &trials);
 }
 
-void sites_epoch(uint64_t ms, uint64_t ns)
+void sites_epoch(uint64_t ms, uint64_t ns, bool decides)
 {
     cost_ns += ns;
     struct large_site *sites = load_acquire(&large_sites);
-    if (sites == NULL || !large_site_is_learned())
+    if (!decides || sites == NULL || !large_site_is_learned())
         return;
     for (uint32_t i = 0; i < load_relaxed(&given_count); i++) {
         uint32_t number = load_relaxed(&given[i]);

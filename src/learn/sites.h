@@ -25,9 +25,10 @@ uint32_t sites_number(uintptr_t word);
  * look or its shape is known. */
 uint32_t sites_of_request(const struct site_request *request);
 
-/* At the end of an epoch that has cost `ns`: decides anew, for each site, how long its blocks are kept, and notes the decisions;
- * `ms` since the learner's start. If the learner only observes, no more than that. One thread at a time. */
-void sites_epoch(uint64_t ms, uint64_t ns);
+/* At the end of an epoch that has cost `ns`: if it `decides`, how long each site's blocks are kept is decided anew, and noted; `ms` since
+ * the learner's start. It must not where a policy is in force that is only tried: a site's time is a multiple of the policy's. If the
+ * learner only observes, no more than that. One thread at a time. */
+void sites_epoch(uint64_t ms, uint64_t ns, bool decides);
 
 /* Calls each(number, site, data) for the sites that there are. The site may change meanwhile. Any thread. */
 void sites_each(void (*each)(uint32_t number, const struct large_site *site, void *data), void *data);

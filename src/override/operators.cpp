@@ -50,7 +50,7 @@ template <Form form> [[gnu::noinline, gnu::cold]] void *allocate_with_handler(st
     const auto throw_bad_alloc = find(&std::__throw_bad_alloc, "_ZSt17__throw_bad_allocv");
     for (;;) {
         std::new_handler handler = get_new_handler != nullptr ? get_new_handler() : nullptr;
-        if (handler == nullptr) {
+        if (handler == nullptr || (alignment & (alignment - 1)) != 0) { /* no handler makes an alignment valid */
             if (throw_bad_alloc != nullptr)
                 throw_bad_alloc();
             std::abort();

@@ -189,6 +189,11 @@ void the_handler_is_called_until_it_gives_up()
         CHECK(handler_calls == 3);
         CHECK(std::get_new_handler() == nullptr);
     }
+    /* None makes an alignment valid. */
+    std::set_new_handler([] { ++handler_calls; });
+    CHECK(throws_bad_alloc([] { new_aligned(64, align_val_t{48}); }));
+    CHECK(new_aligned_nothrow(64, align_val_t{48}, std::nothrow) == nullptr);
+    std::set_new_handler(nullptr);
 }
 
 void what_the_handler_throws_arrives()

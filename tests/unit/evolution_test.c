@@ -243,6 +243,20 @@ static void wider_magazines_may_hold_more_together(void)
     CHECK(child.count == 1);
 }
 
+static void a_step_goes_on_if_there_is_another_that_shows_in_time(void)
+{
+    struct arm arm = mode;
+    struct prospect longer = {.knob = KNOB_PURGE_MS, .up = true};
+    arm_set(&arm, KNOB_PURGE_MS, 0, 250);
+    CHECK(evolution_goes_on(&arm, &longer, 1000) && !evolution_goes_on(&arm, &longer, 999));
+    longer.up = false;
+    CHECK(evolution_goes_on(&arm, &longer, 250) && !evolution_goes_on(&arm, &longer, 249));
+    struct prospect wider = {.knob = KNOB_MAGAZINE_BYTES, .index = CLASS, .up = true};
+    CHECK(evolution_goes_on(&arm, &wider, 0));
+    arm_set(&arm, KNOB_MAGAZINE_BYTES, CLASS, knob_info[KNOB_MAGAZINE_BYTES].most);
+    CHECK(!evolution_goes_on(&arm, &wider, PATIENT));
+}
+
 static void presets_differ_from_the_mode(void)
 {
     struct arm arm;
@@ -251,6 +265,8 @@ static void presets_differ_from_the_mode(void)
         CHECK(arm.count == 1);
     CHECK(number >= 4);
     CHECK(evolution_preset(&arm, 0, LEARN_ALL & ~(unsigned)LEARN_BIGCACHE) && arm.count == 0);
+    for (number = 0; evolution_preset(&arm, number, LEARN_CLASSES | LEARN_SITES); number++)
+        CHECK(arm.count == 0); /* what is of no part is not theirs */
 }
 
 int main(void)
@@ -269,6 +285,7 @@ int main(void)
         UNIT_TEST(a_child_differs_in_one_value),
         UNIT_TEST(many_classes_change_together),
         UNIT_TEST(wider_magazines_may_hold_more_together),
+        UNIT_TEST(a_step_goes_on_if_there_is_another_that_shows_in_time),
         UNIT_TEST(presets_differ_from_the_mode),
     };
     return cmocka_run_group_tests_name("evolution", tests, NULL, NULL);

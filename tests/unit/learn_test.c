@@ -117,6 +117,27 @@ static void counts_what_is_asked_for(void)
     CHECK(epoch.ns[COST_REFILLS] == 0 && epoch.ns[COST_WAITS] == 0 && !epoch.changed);
 }
 
+/* There are fewer places than heaps. */
+static void heaps_share_places(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    other->number = own->number + HEAPS_SEEN;
+    other->capacity_bytes = own->capacity_bytes + 1000000;
+    fake_clock_set(now_ms);
+    begin_to_look(own);
+    CHECK(signals.cached == own->capacity_bytes);
+    now_ms += 10;
+    signals_beat(&signals, other, now_ms); /* takes the place */
+    CHECK(signals.cached == other->capacity_bytes && signals.sum.requested == 0);
+    other->granted += 5000000;
+    struct epoch epoch = look(other, 10);
+    CHECK(epoch.requested == 5000000);
+    signals_beat(&signals, own, now_ms);
+    CHECK(signals.cached == own->capacity_bytes && signals.sum.requested == 5000000);
+}
+
 static void counts_refills_by_class(void)
 {
     static void *blocks[2000];
@@ -213,7 +234,7 @@ static void learns_to_keep_more(void)
         summary = summary_now();
     }
     CHECK(summary.runs == 1 && summary.matches > 0 && summary.changes > 0 && summary.arms >= 2);
-    learn_show_best();
+    CHECK(learn_show_best());
     CHECK(knob_get(KNOB_BIGCACHE_BYTES, 0) > before);
     (void)play_until(3); /* and goes on with that */
     CHECK(knob_get(KNOB_BIGCACHE_BYTES, 0) > before);
@@ -333,6 +354,7 @@ static void what_came_late_is_undone(void)
     policy.heartbeat_bytes = BEAT;
     policy.learn = LEARN_ON;
     knob_set(KNOB_PURGE_MS, 0, 77);
+    CHECK(!learn_show_best()); /* and would not be saved */
     play_round();
     CHECK(knob_get(KNOB_PURGE_MS, 0) != 77);
 }
@@ -400,6 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(counts_what_is_asked_for),
+        UNIT_TEST(heaps_share_places),
         UNIT_TEST(counts_refills_by_class),
         UNIT_TEST(memory_costs_by_time),
         UNIT_TEST(ended_threads_cache_nothing),

@@ -222,6 +222,33 @@ static void a_trial_that_has_lost_need_not_go_on(void)
     CHECK(tried);
 }
 
+/* Where times are tried, an epoch lasts as long as they do. */
+static void trials_are_compared_with_epochs_as_long(void)
+{
+    static const struct costs all_is_better = {.mode = 1000000, .doubling = 0.8, .other = 0.9};
+    uint64_t champions_delay_ms = 0;
+    unsigned stopped = 0;
+    unsigned not_stopped = 0;
+    begin(false, LEARN_ALL);
+    for (int i = 0; i < LIMIT; i++) {
+        struct epoch epoch = epoch_of(&all_is_better);
+        uint64_t delay_ms = learner_delay_ms(&learner);
+        epoch.ns[COST_FAULTS] = 500000;
+        epoch.purged = 400 * 4096; /* so a longer delay is tried */
+        CHECK(delay_ms <= learner_patience_ms(&learner));
+        if (learner_arm(&learner) == champion()) {
+            champions_delay_ms = delay_ms;
+        } else {
+            bool may_stop = contest_ns_most(&learner) != UINT64_MAX;
+            CHECK(may_stop == (champions_delay_ms == delay_ms));
+            stopped += may_stop;
+            not_stopped += !may_stop;
+        }
+        step_with(epoch);
+    }
+    CHECK(stopped > 0 && not_stopped > 0);
+}
+
 static void a_restless_program_is_left_alone(void)
 {
     static const struct costs other = {.mode = 1000000, .doubling = 0.8, .other = 1.1, .is_large = true};
@@ -291,6 +318,7 @@ int main(void)
         UNIT_TEST(a_canary_that_costs_more_changes_nothing),
         UNIT_TEST(what_is_much_dearer_is_stopped_at_once),
         UNIT_TEST(a_trial_that_has_lost_need_not_go_on),
+        UNIT_TEST(trials_are_compared_with_epochs_as_long),
         UNIT_TEST(a_restless_program_is_left_alone),
         UNIT_TEST(observing_changes_nothing),
         UNIT_TEST(without_evolution_presets_compete),

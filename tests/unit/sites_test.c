@@ -127,7 +127,7 @@ static void without_the_learner_there_are_no_trials(void)
     use(HERE, 20, 10);
     struct large_site none = {0};
     CHECK(memcmp(site(HERE)->waits, none.waits, sizeof none.waits) == 0);
-    sites_epoch(1, EPOCH_NS);
+    sites_epoch(1, EPOCH_NS, true);
     CHECK(decisions_copy(&(struct decision){0}, 1) == 0);
 }
 
@@ -157,19 +157,21 @@ static void a_site_that_comes_back_too_late_is_not_kept(void)
     policy.learn = LEARN_ON;
     use(HERE, 9, 20000);
     CHECK(site(HERE)->unwanted >= 8);
-    sites_epoch(77, EPOCH_NS);
     struct decision last;
+    sites_epoch(76, EPOCH_NS, false); /* of a policy that is only tried */
+    CHECK(last_decision(&last) == 0);
+    sites_epoch(77, EPOCH_NS, true);
     CHECK(last_decision(&last) == 1);
     CHECK(last.kind == DECIDED_SITE && last.ms == 77 && last.subject == HERE && last.before == 1000);
     CHECK(last.after == 0 && last.evidence >= 8 && last.gain > 0 && last.applied);
     char *p = take(MIB, HERE);
     hak_free(p);
     CHECK(arena_tag(p) == TAG_LARGE_GONE);
-    sites_epoch(78, EPOCH_NS);
+    sites_epoch(78, EPOCH_NS, true);
     CHECK(last_decision(&last) == 1);
     /* Trials go on, and say when the program has changed. */
     use(HERE, 16 * 40, 5);
-    sites_epoch(79, EPOCH_NS);
+    sites_epoch(79, EPOCH_NS, true);
     CHECK(last_decision(&last) == 2 && last.before == 0 && last.after == 1000);
     p = take(MIB, HERE);
     hak_free(p);
@@ -197,7 +199,7 @@ static void a_site_that_comes_back_a_little_late_is_kept_longer(void)
     start();
     policy.learn = LEARN_ON;
     use(HERE, 10, 1200);
-    sites_epoch(1, EPOCH_NS);
+    sites_epoch(1, EPOCH_NS, true);
     CHECK(site(HERE)->patience == 1);
     /* Of those that are no trials, too: after 1200 ms its block is there. */
     char *p = take(MIB, HERE);
@@ -235,13 +237,13 @@ static void an_observer_changes_nothing(void)
     start();
     policy.learn = LEARN_OBSERVE;
     use(HERE, 30 * 16, 1200);
-    sites_epoch(1, EPOCH_NS);
+    sites_epoch(1, EPOCH_NS, true);
     struct decision last;
     CHECK(last_decision(&last) == 1 && last.after == 0 && !last.applied);
     char *p = take(MIB, HERE);
     hak_free(p);
     CHECK(arena_tag(p) == TAG_LARGE_KEPT);
-    sites_epoch(2, EPOCH_NS);
+    sites_epoch(2, EPOCH_NS, true);
     CHECK(last_decision(&last) == 1); /* said once */
 }
 
@@ -356,7 +358,7 @@ static void threads_share_sites(void)
         worker_begin(&workers[i], take_and_hand_over, (void *)(i + 1));
     }
     for (int i = 0; i < 100; i++)
-        sites_epoch((uint64_t)i, EPOCH_NS);
+        sites_epoch((uint64_t)i, EPOCH_NS, true);
     for (int i = 0; i < THREADS; i++) {
         worker_wait(&workers[i]);
         worker_stop(&workers[i]);

@@ -38,23 +38,31 @@ size_t meta_bytes;
 static struct piece *pieces[KEPT_GRAINS + 1]; /* by grains */
 static bits128 kept;                          /* bit g: there are pieces of g grains */
 
-/* A chunk between two guard pages. What is left of the old one is lost: at most one request's worth. */
+/* Between two guard pages. NULL: there is no memory for so much, or no address space. */
+static char *map_chunk(size_t bytes, size_t page)
+{
+    char *at = os_reserve(NULL, bytes + 2 * page);
+    if (at == NULL)
+        return NULL;
+    if (os_commit(at + page, bytes))
+        return at + page;
+    os_release(at, bytes + 2 * page);
+    return NULL;
+}
+
+/* What is left of the old chunk is lost: at most one request's worth. */
 static bool add_chunk(size_t least)
 {
     size_t page = max_size(os_page_size(), 4 * KIB);
     size_t bytes = align_up(max_size(least, chunk_next), page);
-    char *at = os_reserve(NULL, bytes + 2 * page);
-    if (at == NULL && bytes > least) {
+    char *at = map_chunk(bytes, page);
+    if (at == NULL && bytes > align_up(least, page)) {
         bytes = align_up(least, page);
-        at = os_reserve(NULL, bytes + 2 * page);
+        at = map_chunk(bytes, page);
     }
     if (at == NULL)
         return false;
-    if (!os_commit(at + page, bytes)) {
-        os_release(at, bytes + 2 * page);
-        return false;
-    }
-    chunk = (struct range){at + page, at + page + bytes};
+    chunk = (struct range){at, at + bytes};
     chunk_next = min_size(chunk_next * 2, CHUNK_MOST);
     store_relaxed(&committed, committed + bytes);
     return true;

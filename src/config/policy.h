@@ -12,7 +12,7 @@
 
 /* Where the kernel may use huge pages. */
 enum huge_pages {
-    HUGE_AUTO, /* in large blocks that grow */
+    HUGE_AUTO, /* in large blocks that grow, and where superslabs have settled (span/huge.h) */
     HUGE_ON,   /* everywhere */
     HUGE_OFF,
 };
@@ -77,7 +77,7 @@ struct policy {
     size_t kept_most_bytes;              /* a larger one is not */
     size_t purge_ms;                     /* how long free units keep their pages */
     size_t purge_doublings;              /* how often that may double (span/decay.h) */
-    size_t huge_fill;                    /* percent of a superslab that is in memory before it becomes a huge page (span/huge.h) */
+    size_t huge_fill;                    /* percent of a huge page that is in memory before its superslabs become one (span/huge.h) */
 
     /* So may these. */
     enum learn learn;

@@ -219,7 +219,7 @@ static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
 
 static NOINLINE struct large *make_for(size_t units, size_t size, size_t align, bool *zero)
 {
-    if (!span_may_promise(units))
+    if (!span_may_promise(units) || !span_may_promise(align >> UNIT_SHIFT)) /* superslabs that an alignment skips have records, too */
         return NULL;
     if (!HARDENED) /* whose freed blocks rest */
         make_room(units);

@@ -69,7 +69,7 @@ static bool is_pass_due(uint64_t now_ms)
 
 static bool is_full(const struct superslab *s)
 {
-    return s->committed && !s->huge && ~s->used == 0 && s->purging == 0;
+    return s->committed && ~s->used == 0 && s->purging == 0;
 }
 
 /* Of many superslabs a pass sees a part. */
@@ -90,15 +90,18 @@ static bool has_settled(const struct superslab *s)
     return s->settled == SETTLED && is_full(s);
 }
 
-/* Are the superslabs from `index` on those of one page, and have all settled? */
+/* Are the superslabs from `index` on those of one page, have all settled, and are not all huge? One may be, of a page that was split. */
 static bool is_settled_page(size_t index)
 {
     if (index % HUGE_SUPERSLABS != 0 || index + HUGE_SUPERSLABS > superslab_count())
         return false;
-    for (size_t i = index; i < index + HUGE_SUPERSLABS; i++)
+    bool all_huge = true;
+    for (size_t i = index; i < index + HUGE_SUPERSLABS; i++) {
         if (!has_settled(superslab_at(i)))
             return false;
-    return true;
+        all_huge = all_huge && superslab_at(i)->huge;
+    }
+    return !all_huge;
 }
 
 /* Among those of the last pass, the first of which lie the longest: the index of a page's first superslab. SIZE_MAX: there is none. */
@@ -113,41 +116,49 @@ static size_t find_settled(void)
     return SIZE_MAX;
 }
 
-/* The pool is locked, and the superslab's shard. */
-static void split(struct superslab *s)
+/* Whether or not it was huge: the kernel may make it so. The pool is locked, and the superslab's shard. */
+static void forbid(struct superslab *s)
 {
-    if (!s->huge)
-        return;
-    set_huge(s, false);
-    set_filled(s, 0);
+    if (s->huge) {
+        set_huge(s, false);
+        set_filled(s, 0);
+    }
     os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
 }
 
-/* What came of a page of which so much lay in a superslab. */
-static void conclude(struct superslab *s, size_t resident, bool was_there, enum os_collapse came_to)
+/* A superslab of a page that was to become huge. */
+struct half {
+    size_t resident; /* bytes of it */
+    bool was_huge;
+};
+
+/* If it was given back in part meanwhile, it is no longer marked as huge. */
+static void conclude(struct superslab *s, const struct half *half, bool was_there, enum os_collapse came_to)
 {
     s->settled = 0;
-    if (!was_there)
-        set_huge(s, false); /* the kernel was told nothing: where a block that grows is to have huge pages, it may */
-    else if (came_to != OS_COLLAPSED)
-        split(s);
-    else if (s->huge)
-        set_filled(s, SUPERSLAB_SIZE - resident);
+    if (was_there && (came_to != OS_COLLAPSED || !s->huge))
+        forbid(s);
+    else if (half->was_huge)
+        return;
+    else if (was_there)
+        set_filled(s, SUPERSLAB_SIZE - half->resident);
     else
-        os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
+        set_huge(s, false); /* the kernel was told nothing: where a block that grows is to have huge pages, it may */
 }
 
 /* Without locks. If pages of a superslab are given back meanwhile, it is known as split by then. */
 static void collapse(size_t index, uint64_t now_ms)
 {
-    size_t resident[HUGE_SUPERSLABS];
+    struct half halves[HUGE_SUPERSLABS];
     size_t in_memory = 0;
-    for (size_t i = 0; i < HUGE_SUPERSLABS; i++)
+    for (size_t i = 0; i < HUGE_SUPERSLABS; i++) {
+        halves[i].was_huge = is_huge(index + i);
         set_huge(superslab_at(index + i), true);
+    }
     span_unlock_all();
     uint64_t begin_ns = clock_now_ns();
     for (size_t i = 0; i < HUGE_SUPERSLABS; i++)
-        in_memory += resident[i] = os_resident(superslab_base(index + i), SUPERSLAB_SIZE);
+        in_memory += halves[i].resident = os_resident(superslab_base(index + i), SUPERSLAB_SIZE);
     bool is_there = in_memory >= HUGE_SIZE / 100 * load_relaxed(&policy.huge_fill);
     enum os_collapse came_to = is_there ? os_collapse(superslab_base(index)) : OS_NOT_NOW;
     uint64_t took_ns = clock_now_ns() - begin_ns;
@@ -156,7 +167,7 @@ static void collapse(size_t index, uint64_t now_ms)
     if (came_to == OS_NEVER)
         store_relaxed(&unavailable, true);
     for (size_t i = 0; i < HUGE_SUPERSLABS; i++)
-        conclude(superslab_at(index + i), resident[i], is_there, came_to);
+        conclude(superslab_at(index + i), &halves[i], is_there, came_to);
 }
 
 static bool is_large(void)
@@ -201,7 +212,8 @@ void huge_split(struct superslab *s)
     if (!s->huge)
         return;
     shards_lock_pool_too(shard_of(s));
-    split(s);
+    if (s->huge)
+        forbid(s);
     shards_unlock_pool_too(shard_of(s));
 }
 

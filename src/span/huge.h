@@ -1,7 +1,7 @@
 /*
- * Huge pages: a superslab is put into one when it is full and has been for a while, in a process that is not small. It saves
- * the processor most misses of its tables of addresses; what of it was not in memory comes into it. When pages of it are given
- * back, it is split again.
+ * Huge pages: the superslabs of one are put into it when all are full and have been for a while, in a process that is not small. It
+ * saves the processor most misses of its tables of addresses; what of them was not in memory comes into it. When pages of one are
+ * given back, that one is split again.
  */
 #ifndef HAK_SPAN_HUGE_H
 #define HAK_SPAN_HUGE_H

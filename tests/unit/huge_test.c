@@ -15,6 +15,9 @@
 
 enum { PASS_MS = 250, START_MS = 5000, PAGES = 12, RUNS = PAGES + 1, PAGE_UNITS = HUGE_SUPERSLABS * SUPERSLAB_UNITS };
 
+/* More units than a page may lack when it becomes huge. */
+enum { GIVEN = PAGE_UNITS / 10 };
+
 static char *runs[RUNS]; /* each of a huge page */
 static uint64_t now_ms;
 
@@ -138,12 +141,12 @@ static void what_is_given_back_is_split(void)
 {
     start(PAGES, 1);
     passes(2);
-    span_give(runs[2], 10, false);
-    CHECK(span_dirty_bytes() == 10 * UNIT_SIZE && huge_is_at(runs[2]));
-    CHECK(span_purge_all() == 10 * UNIT_SIZE);
+    span_give(runs[2], GIVEN, false);
+    CHECK(span_dirty_bytes() == GIVEN * UNIT_SIZE && huge_is_at(runs[2]));
+    CHECK(span_purge_all() == GIVEN * UNIT_SIZE);
     CHECK(!huge_is_at(runs[2]) && huge_ones(PAGES) == PAGES - 1);
     bool zero;
-    CHECK(span_take(10, 1, &zero) == runs[2] && zero);
+    CHECK(span_take(GIVEN, 1, &zero) == runs[2] && zero);
     passes(2);
     CHECK(!huge_is_at(runs[2]));
 }
@@ -163,6 +166,35 @@ static void halves_are_split_by_themselves(void)
     bool zero;
     for (int i = 0; i < 2; i++)
         memset(span_take(10, 1, &zero), 1, 10 * UNIT_SIZE);
+    passes(2);
+    CHECK(huge_ones(PAGES) == PAGES);
+}
+
+static void split_half(char *half)
+{
+    bool zero;
+    span_give(half, GIVEN, true);
+    CHECK(span_purge_all() == GIVEN * UNIT_SIZE && !huge_is_at(half));
+    CHECK(span_take(GIVEN, 1, &zero) == half);
+}
+
+static void a_page_with_one_half_split_becomes_huge_again(void)
+{
+    start(PAGES, 1);
+    passes(2);
+    char *half = runs[2] + SUPERSLAB_SIZE;
+    split_half(half);
+    passes(4);
+    CHECK(huge_is_at(runs[2]) && !huge_is_at(half)); /* what it has given back is not in memory again */
+    size_t filled = huge_filled;
+    memset(half, 1, GIVEN * UNIT_SIZE);
+    passes(2);
+    CHECK(huge_ones(PAGES) == PAGES && huge_filled == filled);
+    split_half(runs[2]);
+    memset(runs[2], 1, GIVEN * UNIT_SIZE);
+    fake_os_refuse(FAKE_COLLAPSE, 1, 1);
+    passes(2);
+    CHECK(!huge_is_at(runs[2]) && !huge_is_at(half)); /* the kernel was told of both, and then that it may not */
     passes(2);
     CHECK(huge_ones(PAGES) == PAGES);
 }
@@ -231,6 +263,7 @@ int main(void)
         HUGE_TEST(who_has_none_is_asked_once),
         HUGE_TEST(what_is_given_back_is_split),
         HUGE_TEST(halves_are_split_by_themselves),
+        HUGE_TEST(a_page_with_one_half_split_becomes_huge_again),
         HUGE_TEST(few_holes_stay),
         HUGE_TEST(many_holes_split_it),
     };

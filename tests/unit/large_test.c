@@ -195,6 +195,8 @@ static void what_the_kernel_would_not_promise_is_null(void)
     char *less = large_alloc(GIB - UNIT_SIZE * 8, 1, &zero);
     CHECK(less != NULL && fake_os_refused() == 2);
     CHECK(large_resize(large_find(less), 100 * MIB) == less && fake_os_refused() == 2);
+    CHECK(large_alloc(1, GIB, &zero) == NULL && fake_os_refused() == 3); /* what an alignment skips has records */
+    CHECK(large_alloc(SIZE_MAX / 2, SIZE_MAX / 2 + 1, &zero) == NULL);
     fake_os_obey();
     char *more = large_alloc(GIB, 1, &zero);
     CHECK(more != NULL);

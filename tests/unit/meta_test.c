@@ -108,6 +108,22 @@ static void survives_refusals(void)
     }
 }
 
+/* Where there is no more for a whole chunk, there may be for what is asked. */
+static void makes_do_with_less(void)
+{
+    const unsigned refusals[] = {FAKE_RESERVE, FAKE_COMMIT};
+    for (size_t i = 0; i < 2; i++) {
+        fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+        while (meta_alloc(64) != NULL)
+            ;
+        size_t before = meta_committed();
+        fake_os_refuse(refusals[i], 1, 1);
+        CHECK(meta_alloc(64) != NULL && fake_os_refused() == 1);
+        CHECK(meta_committed() - before < 256 << 10);
+        fake_os_obey();
+    }
+}
+
 /* What is left of a chunk still serves when there are no more. */
 static void serves_from_what_it_has(void)
 {
@@ -151,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(follows_a_model),     UNIT_TEST(aligns),            UNIT_TEST(reuses_pieces),
         UNIT_TEST(serves_large_pieces), UNIT_TEST(survives_refusals), UNIT_TEST(serves_from_what_it_has),
+        UNIT_TEST(makes_do_with_less),
         UNIT_TEST(splits_larger_pieces), UNIT_TEST(fills_gaps),
     };
     return cmocka_run_group_tests_name("meta", tests, NULL, NULL);

@@ -25,21 +25,22 @@ static size_t make_line(char line[LINE_MOST], const char *kind, const char *form
     return length;
 }
 
-/* Not libc's write, in which a thread may be cancelled: malloc and free are no such places. */
-static void write_all(int file, const char *line, size_t length)
+/* Not libc's write, in which a thread may be cancelled: malloc and free are no such places. False: not all is written. */
+static bool write_all(int file, const char *line, size_t length)
 {
     for (size_t done = 0; done < length;) {
         long n = syscall(SYS_write, file, line + done, length - done);
         if (n < 0 && errno != EINTR)
-            return;
+            return false;
         done += n > 0 ? (size_t)n : 0;
     }
+    return true;
 }
 
 static void write_line(const char *kind, const char *format, va_list args)
 {
     char line[LINE_MOST];
-    write_all(STDERR_FILENO, line, make_line(line, kind, format, args));
+    (void)write_all(STDERR_FILENO, line, make_line(line, kind, format, args));
 }
 
 bool fail_report_to(const char *path)
@@ -93,8 +94,10 @@ void note(const char *format, ...)
     int file = open_report();
     va_list args;
     va_start(args, format);
-    write_all(file >= 0 ? file : STDERR_FILENO, line, make_line(line, "", format, args));
+    size_t length = make_line(line, "", format, args);
     va_end(args);
+    if (file < 0 || !write_all(file, line, length))
+        (void)write_all(STDERR_FILENO, line, length);
     if (file >= 0)
         (void)syscall(SYS_close, file);
     errno = saved;

@@ -15,7 +15,8 @@ extern HIDDEN void (*fail_also)(void);
 /* Writes "hakmem: warning: MESSAGE" to stderr in one write. errno is kept. */
 void warn(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
 
-/* Writes "MESSAGE" in one write, of a report that the user has asked for: to stderr, or to the end of the report's file. */
+/* Writes "MESSAGE" in one write, of a report that the user has asked for: to the end of the report's file, or, if
+ * there is none or it does not take the line, to stderr. errno is kept. */
 void note(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
 
 /* From now on reports go to this file. False: the path is not absolute, or too long. */

@@ -47,6 +47,15 @@ static void note_to_link(uintptr_t link)
     note("not through the link");
 }
 
+static void note_to_full_disk(uintptr_t unused)
+{
+    (void)unused;
+    CHECK(fail_report_to("/dev/full"));
+    errno = 99;
+    note("not lost");
+    CHECK(errno == 99);
+}
+
 static void warn_and_go_on(uintptr_t unused)
 {
     (void)unused;
@@ -103,6 +112,11 @@ static void reports_follow_no_link(void)
     CHECK(stat(link, &status) == 0 && status.st_size > 0 && unlink(link) == 0 && rmdir(directory) == 0);
 }
 
+static void what_the_report_does_not_take_goes_to_stderr(void)
+{
+    CHECK_SAYS(note_to_full_disk, 0, "not lost\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +126,7 @@ int main(void)
         UNIT_TEST(warning_line_is_exact),
         UNIT_TEST(notes_keep_errno),
         UNIT_TEST(reports_follow_no_link),
+        UNIT_TEST(what_the_report_does_not_take_goes_to_stderr),
     };
     return cmocka_run_group_tests_name("fail", tests, NULL, NULL);
 }

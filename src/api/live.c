@@ -1,5 +1,6 @@
 #include "api/live.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/claim.h"
+#include "base/fail.h"
 #include "base/fmt.h"
 #include "config/paths.h"
 #include "heap/control.h"
@@ -52,6 +54,28 @@ static void forget_page(void)
     page = NULL;
 }
 
+/* Not again in each child. */
+static COLD void warn_once(int error)
+{
+    static bool warned;
+    if (!warned)
+        warn("HAKMEM_LIVE: no page can be made in %s: error %d", path_of(PATH_LIVE), error);
+    warned = true;
+}
+
+/* 0, or an error's number. */
+static int open_page(const char *path)
+{
+    int error = 0;
+    page = page_make(path, LIVE_BYTES, &error);
+    if (page != NULL && !page_has_room((char *)page, TEXT_AT)) {
+        forget_page();
+        page_remove(path);
+        error = ENOSPC;
+    }
+    return error;
+}
+
 /* The parent's page is not for its child to write. */
 static void make_page(void)
 {
@@ -60,12 +84,9 @@ static void make_page(void)
         forget_page();
     store_relaxed(&pid, (uint32_t)getpid());
     path_of_page(path);
-    page = page_make(path, LIVE_BYTES);
-    if (page == NULL)
-        return;
-    if (!page_has_room((char *)page, TEXT_AT)) {
-        forget_page();
-        page_remove(path);
+    int error = open_page(path);
+    if (error != 0) {
+        warn_once(error);
         return;
     }
     page->version = CONTROL_VERSION;

@@ -24,11 +24,29 @@
 
 enum { SERIES_MS = 1000, LIVE_MS = 200 };
 
+/* Statistics are written again and again: one warning is enough. */
+static COLD void warn_once(const char *path, int error)
+{
+    static uint32_t warned;
+    if (__atomic_exchange_n(&warned, 1u, __ATOMIC_RELAXED) == 0)
+        warn("HAKMEM_STATS: the statistics were not written to %s: error %d", path, error);
+}
+
+static void append_to(const char *path)
+{
+    int error = stats_write(path, true);
+    if (error != 0)
+        warn_once(path, error);
+}
+
 /* To where reports go. */
-static int write_report(void)
+static void write_report(void)
 {
     const char *path = fail_report_file();
-    return path[0] != '\0' ? stats_write(path, true) : stats_write_to(STDERR_FILENO);
+    if (path[0] != '\0')
+        append_to(path);
+    else
+        (void)stats_write_to(STDERR_FILENO);
 }
 
 static uint32_t report_is_wanted; /* by a signal: the statistics, and the profile if it has a file */
@@ -37,7 +55,7 @@ static void write_wanted(void)
 {
     if (__atomic_exchange_n(&report_is_wanted, 0u, __ATOMIC_SEQ_CST) == 0)
         return;
-    (void)write_report();
+    write_report();
     (void)profile_dump_asked();
 }
 
@@ -126,7 +144,7 @@ void watch_beat(void)
         return;
     uint64_t now = clock_now_ms();
     if (policy.stats == STATS_SERIES && is_due(&series_ms, now, SERIES_MS))
-        (void)stats_write(path_of(PATH_STATS), true);
+        append_to(path_of(PATH_STATS));
     if (path_of(PATH_LIVE)[0] != '\0' && (!live_is_own() || is_due(&live_ms, now, LIVE_MS)))
         look_at_page();
 }
@@ -163,9 +181,9 @@ static void write_last(void *argument)
 {
     (void)argument;
     if (policy.stats == STATS_SERIES)
-        (void)stats_write(path_of(PATH_STATS), true);
+        append_to(path_of(PATH_STATS));
     else if (policy.stats == STATS_AT_EXIT)
-        (void)write_report();
+        write_report();
 }
 
 /* Not if a signal handler ends the process that has interrupted the holder of a lock. */

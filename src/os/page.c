@@ -15,17 +15,20 @@ void page_remove(const char *path)
     (void)kernel(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0);
 }
 
-void *page_make(const char *path, size_t bytes)
+void *page_make(const char *path, size_t bytes, int *error)
 {
     page_remove(path);
     long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600, 0);
-    if (is_error(file))
+    if (is_error(file)) {
+        *error = (int)-file;
         return NULL;
+    }
     long at = kernel(SYS_ftruncate, file, (long)bytes, 0, 0, 0);
     if (!is_error(at))
         at = kernel6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     (void)kernel(SYS_close, file, 0, 0, 0, 0);
     if (is_error(at)) {
+        *error = (int)-at;
         page_remove(path);
         return NULL;
     }

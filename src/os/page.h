@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A new file of the user's alone, of `bytes` zeros, mapped shared; a file that is there already is replaced. NULL: refused. */
-void *page_make(const char *path, size_t bytes);
+/* A new file of the user's alone, of `bytes` zeros, mapped shared; a file that is there already is replaced. NULL: refused,
+ * with the number of the error. */
+void *page_make(const char *path, size_t bytes, int *error);
 
 /* Is there memory for these bytes of one? In a full file system a store is answered by SIGBUS, a system call by an error: so
  * such a call writes to each page first. What stands in them is lost. */

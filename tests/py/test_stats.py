@@ -115,6 +115,16 @@ class Statistics(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         self.check_sums(checked(report.read_text()))
 
+    def test_what_is_not_written_is_said(self) -> None:
+        prefix = "hakmem: warning: HAKMEM_STATS: the statistics were not written to"
+        for settings, path, error in (
+            ({"HAKMEM_STATS": "/nonexistent/x"}, "/nonexistent/x", 2),
+            ({"HAKMEM_STATS": "/dev/full"}, "/dev/full", 28),
+            ({"HAKMEM_STATS": "exit", "HAKMEM_REPORT": "/dev/full"}, "/dev/full", 28),
+        ):
+            with self.subTest(settings):
+                self.assertEqual(run("pass", **settings).stderr, f"{prefix} {path}: error {error}\n")
+
     def test_by_signal(self) -> None:
         with start(HAKMEM_STATS="USR1") as process:
             allocate(process, 600)
@@ -209,7 +219,8 @@ class Statistics(unittest.TestCase):
 
     def test_no_directory_no_page(self) -> None:
         done = run("print(1)", HAKMEM_LIVE=str(self.directory / "none"))
-        self.assertEqual((done.stdout, done.stderr), ("1\n", ""))
+        warning = f"hakmem: warning: HAKMEM_LIVE: no page can be made in {self.directory / 'none'}: error 2\n"
+        self.assertEqual((done.stdout, done.stderr), ("1\n", warning))
 
     def test_malloc_info_is_as_glibcs(self) -> None:
         program = """

@@ -104,19 +104,47 @@ static void lives_without_memory_for_its_text(void)
     CHECK(rmdir(directory) == 0);
 }
 
+static void find_no_room(uintptr_t unused)
+{
+    (void)unused;
+    snprintf(path, sizeof path, "%s/%d", directory, (int)getpid());
+    CHECK(live_update() == NULL && live_words() == NULL && access(path, F_OK) != 0);
+    CHECK(live_update() == NULL);
+}
+
 static void lives_without_memory(void)
 {
     char other[128];
+    char warning[256];
     make_directory();
     if (mount_small()) {
         snprintf(other, sizeof other, "%s/other", directory);
         int file = open(other, O_WRONLY | O_CREAT, 0600);
         CHECK(file >= 0 && write(file, text, os_page_size()) == (ssize_t)os_page_size());
-        CHECK(live_update() == NULL && live_words() == NULL && access(path, F_OK) != 0);
+        snprintf(warning, sizeof warning, "hakmem: warning: HAKMEM_LIVE: no page can be made in %s: error %d\n", directory, ENOSPC);
+        CHECK_SAYS(find_no_room, 0, warning);
         CHECK(close(file) == 0 && unlink(other) == 0);
         CHECK(umount2(directory, MNT_DETACH) == 0);
     }
     CHECK(rmdir(directory) == 0);
+}
+
+/* So does its child, of which it need not be said again. */
+static void find_no_directory(uintptr_t unused)
+{
+    (void)unused;
+    CHECK(path_set(PATH_LIVE, "/nonexistent/pages") && live_update() == NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        _exit(live_update() == NULL ? 0 : 1);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void says_once_that_there_is_no_page(void)
+{
+    CHECK_SAYS(find_no_directory, 0, "hakmem: warning: HAKMEM_LIVE: no page can be made in /nonexistent/pages: error 2\n");
 }
 
 static bool stop;
@@ -158,6 +186,7 @@ int main(void)
         UNIT_TEST(grows_with_its_text),
         UNIT_TEST(lives_without_memory_for_its_text),
         UNIT_TEST(lives_without_memory),
+        UNIT_TEST(says_once_that_there_is_no_page),
         UNIT_TEST(children_have_their_own),
     };
     return cmocka_run_group_tests_name("live", tests, NULL, NULL);

@@ -145,6 +145,22 @@ static void a_period_has_one_object(void)
     end();
 }
 
+static void beat_at_full_disk(uintptr_t unused)
+{
+    (void)unused;
+    policy.stats = STATS_SERIES;
+    CHECK(path_set(PATH_STATS, "/dev/full"));
+    for (uint64_t ms = 5000; ms < 10000; ms += 1000) {
+        fake_clock_set(ms);
+        watch_beat();
+    }
+}
+
+static void says_once_that_nothing_is_written(void)
+{
+    CHECK_SAYS(beat_at_full_disk, 0, "hakmem: warning: HAKMEM_STATS: the statistics were not written to /dev/full: error 28\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +168,7 @@ int main(void)
         UNIT_TEST(behind_half_an_object_a_line_begins),
         UNIT_TEST(without_memory_there_are_statistics),
         UNIT_TEST(a_period_has_one_object),
+        UNIT_TEST(says_once_that_nothing_is_written),
     };
     return cmocka_run_group_tests_name("series", tests, NULL, NULL);
 }

@@ -163,12 +163,13 @@ static bool free_checked(void *p, const struct freeing *how)
     verify_zones(block, "found by free");
     block->freed = event_now(how->from);
     last_note(true, block->freed.thread, p, block->size);
-    if (!wants(CHECK_QUARANTINE)) {
+    bool waits = wants(CHECK_QUARANTINE);
+    if (wants(CHECK_POISON))
+        zones_poison(block, waits);
+    if (!waits) {
         let_go(block);
         return true;
     }
-    if (wants(CHECK_POISON))
-        zones_poison(block);
     run_lock(shard);
     block->poisoned = wants(CHECK_POISON);
     quarantine_put_locked(block);

@@ -119,10 +119,10 @@ void zones_fill_freed(void *p, size_t bytes)
     memset(p, FREED_BYTE, bytes);
 }
 
-void zones_poison(struct checked *block)
+void zones_poison(struct checked *block, bool waits)
 {
     struct run *run = run_of(block);
-    if (block->size > FILL_MOST)
+    if (waits && block->size > FILL_MOST)
         run->closed = os_close(run->base, run->units << UNIT_SHIFT);
     if (!run->closed)
         fill(inside(block), FREED_BYTE);

@@ -26,8 +26,8 @@ void zones_fill_new(const struct checked *block);
 /* Fills memory that was freed. */
 void zones_fill_freed(void *p, size_t bytes);
 
-/* Fills a block that was freed, or closes its pages. */
-void zones_poison(struct checked *block);
+/* Fills a block that was freed; or closes its pages, if it is to wait before they are used again. */
+void zones_poison(struct checked *block, bool waits);
 
 /* The first byte of a freed block that was changed; NULL: none. */
 const char *zones_changed_after_free(const struct checked *block);

@@ -71,6 +71,20 @@ static void fills_what_is_new(void)
         CHECK(block[i] == 0);
 }
 
+/* Also where nothing waits; a small one's run, and a large one's units, keep what is in them for now. */
+static void fills_what_is_freed(void)
+{
+    start(CHECK_POISON);
+    for (size_t size = 1000; size < 1000000; size *= 500) {
+        void *volatile block = hak_malloc(size);
+        memset(block, 0x41, size);
+        const volatile unsigned char *freed = block;
+        hak_free(block);
+        for (int i = 0; i < 1000; i++)
+            CHECK(freed[i] == 0xdf);
+    }
+}
+
 static void keeps_content(void)
 {
     start(CHECK_ALL);
@@ -377,6 +391,7 @@ int main(void)
         UNIT_TEST(serves_each_size),
         UNIT_TEST(serves_each_alignment),
         UNIT_TEST(fills_what_is_new),
+        UNIT_TEST(fills_what_is_freed),
         UNIT_TEST(keeps_content),
         UNIT_TEST(grows_large_blocks_in_place),
         UNIT_TEST(zones_follow_the_end),

@@ -34,7 +34,8 @@ static struct search {
     char copy[64 * KIB] ALIGNED(8);
     struct place place[PLACES_MOST];
     size_t places;
-    size_t left_out; /* bytes from other places */
+    size_t left_out_blocks; /* from other places */
+    size_t left_out_bytes;
 } search;
 
 static void follow(uintptr_t word)
@@ -125,7 +126,8 @@ static void add_to_place(const struct checked *block, bool indirect)
     struct place *place = find_place(block->allocated.stack, indirect);
     if (place->blocks == 0) {
         if (search.places == PLACES_MOST - 1) {
-            search.left_out += block->size;
+            search.left_out_blocks++;
+            search.left_out_bytes += block->size;
             return;
         }
         search.places++;
@@ -202,8 +204,8 @@ static void write_place(struct place *place)
 
 static void write_all(void)
 {
-    size_t bytes = search.left_out;
-    size_t blocks = 0;
+    size_t bytes = search.left_out_bytes;
+    size_t blocks = search.left_out_blocks;
     size_t written = 0;
     for (size_t i = 0; i < PLACES_MOST; i++) {
         bytes += search.place[i].bytes;
@@ -216,7 +218,7 @@ static void write_all(void)
         for (struct place *place; written < PLACES_WRITTEN_MOST && (place = largest(indirect != 0)) != NULL; written++)
             write_place(place);
     if (written < search.places)
-        note("and from %zu other places\n", search.places - written);
+        note("and from %s%zu other places\n", search.left_out_blocks > 0 ? "more than " : "", search.places - written);
     note("SUMMARY: hakmem: %zu byte(s) leaked in %zu allocation(s)", bytes, blocks);
 }
 
@@ -233,7 +235,7 @@ void leaks_report(void)
     struct os_frame here = os_frame_here();
     __builtin_unwind_init(); /* the caller's registers, to the stack */
     search.reach = REACH_ROOTS;
-    search.places = search.left_out = 0;
+    search.places = search.left_out_blocks = search.left_out_bytes = 0;
     memset(search.place, 0, sizeof search.place);
     run_lock_all();
     stack_forget();

@@ -190,6 +190,32 @@ class Check(unittest.TestCase):
         self.assertEqual(lines[:4], [("freed", "99"), ("allocated", "99"), ("freed", "98"), ("allocated", "98")])
         self.assertEqual(len(lines), 16)
 
+    def test_leaks_from_very_many_places_are_all_counted(self) -> None:
+        """Each path through the two calls is a place: 8192 of them, twice what is told apart."""
+        program = self.compiled("""
+            #include <stdlib.h>
+            static void leak(int depth, int path)
+            {
+                if (depth == 0)
+                    malloc(16);
+                else if (path & 1)
+                    leak(depth - 1, path >> 1);
+                else
+                    leak(depth - 1, path >> 1);
+            }
+            int main(void)
+            {
+                for (int path = 0; path < 8192; path++)
+                    leak(13, path);
+                void *volatile other = malloc(16); /* in place of the last one, where that was kept */
+                free(other);
+                return 0;
+            }
+        """)
+        report = run(*RUN, program).stderr
+        self.assertIn("131072 byte(s) leaked in 8192 allocation(s)", report)
+        self.assertIn("and from more than 4063 other places", report)
+
     def test_what_other_threads_hold_is_not_leaked(self) -> None:
         program = self.compiled("""
             #include <pthread.h>

@@ -136,7 +136,14 @@ struct sample *sites_add(uint32_t stack, size_t size, uint64_t now_ms)
         return NULL;
     }
     *sample = (struct sample){
-        .site = site, .size = size, .weight = weight_of(size), .born_ms = now_ms, .profile = profile_totals.profile};
+        .site = site,
+        .origin = site,
+        .size = size,
+        .most = size,
+        .weight = weight_of(size),
+        .born_ms = now_ms,
+        .profile = profile_totals.profile,
+    };
     note_peak(site);
     add(&site->live, size);
     add(&site->allocated, size);
@@ -153,7 +160,7 @@ static bool is_counted(const struct sample *sample)
 }
 
 /* Sizes of a site differ by little, so a sample of another size is another site's; where there is no memory for that it stays. */
-static void move(struct sample *sample, size_t size)
+static void move_live(struct sample *sample, size_t size)
 {
     struct site *from = sample->site;
     uint32_t sizes = sizes_with(size);
@@ -168,11 +175,23 @@ static void move(struct sample *sample, size_t size)
     sample->site = to;
 }
 
+/* Of what has grown, all is requested. */
+static void move_allocated(struct sample *sample, size_t size)
+{
+    subtract(&sample->origin->allocated, sample->most);
+    add(&sample->site->allocated, size);
+    profile_totals.allocated.bytes += size - sample->most;
+    sample->origin = sample->site;
+    sample->most = size;
+}
+
 void sites_resize(struct sample *sample, size_t size)
 {
     if (is_counted(sample)) {
         uint64_t before = sample->weight;
-        move(sample, size);
+        move_live(sample, size);
+        if (size > sample->most)
+            move_allocated(sample, size);
         profile_totals.live.bytes += size - sample->size;
         sample->weight = weight_of(size);
         weigh(before, sample->weight);
@@ -194,7 +213,7 @@ void sites_remove(struct sample *sample, uint64_t now_ms)
         note_peak(sample->site);
         subtract(&sample->site->live, sample->size);
         subtract(&profile_totals.live, sample->size);
-        sample->site->lifetimes[lifetime_of(now_ms - sample->born_ms)]++;
+        sample->origin->lifetimes[lifetime_of(now_ms - sample->born_ms)]++;
         weigh(sample->weight, 0);
     }
     give_record(sample);

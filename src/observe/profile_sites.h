@@ -31,11 +31,13 @@ struct site {
     uint32_t lifetimes[LIFETIMES];
 };
 
-/* A sampled block that is live. */
+/* A sampled block that is live. One that realloc makes smaller is still the request of its largest size. */
 struct sample {
-    struct site *site;
+    struct site *site;        /* where it is live, */
+    struct site *origin;      /* and where it counts as allocated, and its lifetime when it is freed */
     struct sample *next;      /* among free records */
-    size_t size;              /* requested, bytes */
+    size_t size;              /* requested, bytes; */
+    size_t most;              /* and the most so far */
     uint64_t weight;          /* bytes that it stands for */
     uint64_t born_ms;
     uint32_t profile;         /* in which it was taken */

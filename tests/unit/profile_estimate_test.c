@@ -125,6 +125,21 @@ static void growing_blocks_are_estimated_rightly(void)
     CHECK(profile_totals.live.count == 0 && profile_totals.live.bytes == 0);
 }
 
+/* Also after they were freed. None of these is copied. */
+static void grown_blocks_were_requested_whole(void)
+{
+    enum { BLOCKS = 2000, FIRST = 1 << 20, LAST = 3 << 20, GROWN_RATE = 1 << 20 };
+    struct expectation expected = {0};
+    double chance = chance_within((double)LAST / GROWN_RATE);
+    profile_begin(GROWN_RATE);
+    for (int i = 0; i < BLOCKS; i++) {
+        hak_free(hak_realloc(hak_malloc(FIRST), LAST));
+        expected.bytes += LAST;
+        expected.variance += (double)LAST * LAST * (1 - chance) / chance;
+    }
+    check_estimate(&expected, profile_estimate(profile_allocated));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +147,7 @@ int main(void)
         UNIT_TEST(patterns_are_estimated_rightly),
         UNIT_TEST(live_sets_are_estimated_rightly),
         UNIT_TEST(growing_blocks_are_estimated_rightly),
+        UNIT_TEST(grown_blocks_were_requested_whole),
     };
     return cmocka_run_group_tests_name("profile_estimate", tests, NULL, NULL);
 }

@@ -241,20 +241,35 @@ static void starts_and_stops(void)
     CHECK(profile_totals.allocated.count == 1);
 }
 
-/* A site's sizes differ by little: a block that has become another size is another site's. */
+/* A site's sizes differ by little: a block that has become another size is another site's. One that has grown was requested as a
+ * whole; one that has shrunk had been requested as it was at its largest, and counts as freed there. */
 static void resized_blocks_go_to_other_sites(void)
 {
+    struct site sites[3];
     profile_begin(1);
-    void *block = caller(100000);
+    void *block = caller(2 << 20);
     block = hak_realloc(block, 3 << 20);
-    struct site site;
-    sites_copy(0, &site);
-    CHECK(profile_totals.sites == 2 && site.live.count == 0 && site.live.bytes == 0);
-    sites_copy(1, &site);
-    CHECK(site.live.count == 1 && site.live.bytes == 3 << 20);
+    sites_copy(0, &sites[0]);
+    sites_copy(1, &sites[1]);
+    CHECK(profile_totals.sites == 2 && sites[0].live.count == 0 && sites[0].live.bytes == 0);
+    CHECK(sites[0].allocated.count == 0 && sites[0].allocated.bytes == 0);
+    CHECK(sites[1].live.count == 1 && sites[1].live.bytes == 3 << 20);
+    CHECK(sites[1].allocated.count == 1 && sites[1].allocated.bytes == 3 << 20);
+    block = hak_realloc(block, 1 << 20);
+    sites_copy(1, &sites[1]);
+    sites_copy(2, &sites[2]);
+    CHECK(sites[1].live.count == 0 && sites[1].live.bytes == 0 && sites[1].allocated.bytes == 3 << 20);
+    CHECK(sites[2].live.count == 1 && sites[2].live.bytes == 1 << 20 && sites[2].allocated.count == 0);
+    CHECK(profile_totals.allocated.count == 1 && profile_totals.allocated.bytes == 3 << 20);
     hak_free(block);
-    sites_copy(1, &site);
-    CHECK(site.live.count == 0 && site.live.bytes == 0 && profile_totals.live.bytes == 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        sites_copy(i, &sites[i]);
+        uint32_t freed = 0;
+        for (int j = 0; j < LIFETIMES; j++)
+            freed += sites[i].lifetimes[j];
+        CHECK(freed == (i == 1) && sites[i].live.count == 0 && sites[i].live.bytes == 0);
+    }
+    CHECK(profile_totals.live.bytes == 0);
 }
 
 static void frees_after_the_end_are_counted(void)

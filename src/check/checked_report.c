@@ -36,6 +36,10 @@ static struct place_event event_of(const struct checked_event *event)
 
 static void write_block(uintptr_t address, const struct checked *block)
 {
+    if (block->allocated.thread == 0) {
+        note("%p is in memory of the heap that was never handed out", (void *)address);
+        return;
+    }
     struct place_event allocated = event_of(&block->allocated);
     struct place_event freed = event_of(&block->freed);
     uintptr_t start = (uintptr_t)checked_start(block);

@@ -89,6 +89,26 @@ class Check(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (-signal.SIGABRT, ""))
         self.assertIn("heap-buffer-overflow", report.read_text())
 
+    def test_a_place_that_was_never_handed_out_is_called_that(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            int main(void)
+            {
+                char *block = malloc(100);
+                free(block + 200);
+                return 0;
+            }
+        """)
+        done = run(*RUN, program)
+        self.assertEqual(done.returncode, -signal.SIGABRT)
+        self.assertRegex(
+            done.stderr,
+            r"ERROR: hakmem: invalid-free on address (0x[0-9a-f]+) \(free or realloc, thread \d+\)\n"
+            r"    #0 [^\n]* in main [^\n]*\n(?:    #[^\n]*\n)*"
+            r"\1 is in memory of the heap that was never handed out\n",
+        )
+        self.assertNotIn("-byte region", done.stderr)
+
     def test_mismatches_are_not_reported_without_end(self) -> None:
         program = self.compiled("""
             #include <stdlib.h>

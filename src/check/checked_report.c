@@ -148,11 +148,13 @@ _Noreturn void checked_report_size(const struct checked *block, size_t size)
 }
 
 /* What a block's state says of an access to it. */
-static const char *kind_of_access(uintptr_t address, const struct checked *block)
+static const char *kind_of_access(uintptr_t address, const void *context, const struct checked *block)
 {
     uintptr_t start = (uintptr_t)checked_start(block);
     if (block->state == CHECKED_FREED)
         return "heap-use-after-free";
+    if (os_access(context) == OS_ACCESS_EXECUTE)
+        return "wild-jump";
     if (address < start)
         return "heap-buffer-underflow";
     return address - start < block->size ? "closed-page" : "heap-buffer-overflow"; /* closed by the program itself */
@@ -171,7 +173,7 @@ bool checked_report_fault(uintptr_t address, const void *context)
     struct os_frame frame = os_frame_interrupted(context);
     const struct checked *block = run_find((const void *)address);
     if (block != NULL) {
-        write_head(kind_of_access(address, block), (void *)address, place_access(context), &frame);
+        write_head(kind_of_access(address, context, block), (void *)address, place_access(context), &frame);
         write_block(address, block);
         return true;
     }

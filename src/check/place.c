@@ -7,7 +7,11 @@
 const char *place_access(const void *context)
 {
     static const char *const names[] = {
-        [OS_ACCESS_UNKNOWN] = "access", [OS_ACCESS_READ] = "READ", [OS_ACCESS_WRITE] = "WRITE"};
+        [OS_ACCESS_UNKNOWN] = "access",
+        [OS_ACCESS_READ] = "READ",
+        [OS_ACCESS_WRITE] = "WRITE",
+        [OS_ACCESS_EXECUTE] = "EXECUTE",
+    };
     return names[os_access(context)];
 }
 

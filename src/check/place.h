@@ -17,7 +17,8 @@ struct place_event {
 void place_write(uintptr_t address, uintptr_t start, uintptr_t end, const struct place_event *allocated,
                  const struct place_event *freed);
 
-/* How the instruction that a signal has interrupted has touched memory: "READ", "WRITE", or "access" if that is not known. */
+/* How the instruction that a signal has interrupted has touched memory: "READ", "WRITE", "EXECUTE" (it was to be read as an
+ * instruction), or "access" if that is not known. */
 const char *place_access(const void *context);
 
 #endif

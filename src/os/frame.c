@@ -28,20 +28,22 @@ struct os_frame os_frame_interrupted(const void *context)
 
 #if defined(__x86_64__)
 
-enum { PAGE_FAULT = 14, WRITES = 1 << 1 };
+enum { PAGE_FAULT = 14, WRITES = 1 << 1, FETCHES = 1 << 4 };
 
 enum os_access os_access(const void *context)
 {
     const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
     if (registers[REG_TRAPNO] != PAGE_FAULT)
         return OS_ACCESS_UNKNOWN;
+    if ((registers[REG_ERR] & FETCHES) != 0)
+        return OS_ACCESS_EXECUTE;
     return (registers[REG_ERR] & WRITES) != 0 ? OS_ACCESS_WRITE : OS_ACCESS_READ;
 }
 
 #elif defined(__aarch64__)
 
 /* Of the kernel's interface (asm/sigcontext.h): records behind the registers, the last of no size. */
-enum { FAULT_RECORD = 0x45535201, CLASS_SHIFT = 26, DATA_ABORT = 0x24, WRITES = 1 << 6 };
+enum { FAULT_RECORD = 0x45535201, CLASS_SHIFT = 26, FETCH_ABORT = 0x20, DATA_ABORT = 0x24, WRITES = 1 << 6 };
 
 struct record {
     uint32_t magic;
@@ -59,6 +61,8 @@ enum os_access os_access(const void *context)
             break;
         if (record->magic == FAULT_RECORD) {
             uint64_t syndrome = *(const uint64_t *)(const void *)(record + 1);
+            if (syndrome >> CLASS_SHIFT == FETCH_ABORT)
+                return OS_ACCESS_EXECUTE;
             if (syndrome >> CLASS_SHIFT != DATA_ABORT)
                 break;
             return (syndrome & WRITES) != 0 ? OS_ACCESS_WRITE : OS_ACCESS_READ;

@@ -40,7 +40,7 @@ ALWAYS_INLINE struct os_frame os_frame_here(void)
 struct os_frame os_frame_interrupted(const void *context);
 
 /* What the instruction did that a signal has interrupted because of it. */
-enum os_access { OS_ACCESS_UNKNOWN, OS_ACCESS_READ, OS_ACCESS_WRITE };
+enum os_access { OS_ACCESS_UNKNOWN, OS_ACCESS_READ, OS_ACCESS_WRITE, OS_ACCESS_EXECUTE };
 
 enum os_access os_access(const void *context);
 

@@ -109,6 +109,27 @@ class Check(unittest.TestCase):
         )
         self.assertNotIn("-byte region", done.stderr)
 
+    def test_a_call_of_data_is_no_closed_page(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            #include <string.h>
+            static void call(void *block) { ((void (*)(void))block)(); }
+            int main(int count, char **words)
+            {
+                char *block = malloc(100);
+                memset(block, 0x90, 100);
+                if (count > 1)
+                    free(block);
+                call(block);
+                return 0;
+            }
+        """)
+        for words, kind in ((), "wild-jump"), (("freed",), "heap-use-after-free"):
+            done = run(*RUN, program, *words)
+            self.assertEqual(done.returncode, -signal.SIGSEGV)
+            self.assertRegex(done.stderr, rf"ERROR: hakmem: {kind} on address 0x[0-9a-f]+ \((?:EXECUTE|access), thread")
+            self.assertRegex(done.stderr, r"is located 0 bytes inside of 100-byte region")
+
     def test_mismatches_are_not_reported_without_end(self) -> None:
         program = self.compiled("""
             #include <stdlib.h>

@@ -49,7 +49,8 @@ def binary(path: Path) -> Binary | None:
             for section in elf.iter_sections():
                 if isinstance(section, NoteSection):
                     for note in section.iter_notes():
-                        if note["n_type"] == "NT_GNU_BUILD_ID":
+                        # A type means what the note's owner says: static probes have one with the same number.
+                        if note["n_name"] == "GNU" and note["n_type"] == "NT_GNU_BUILD_ID":
                             found.build_id = str(note["n_desc"])
             return found
     except _UNREADABLE:

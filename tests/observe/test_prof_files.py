@@ -22,6 +22,14 @@ from hakmem_observe.heap_profile import NotAProfileError, scale
 from hakmem_observe.stacks import Amount, Profile, sum_of
 
 RATE = 16384
+# As sys/sdt.h lays out a probe, with one word for each of its names.
+PROBE = r"""
+__asm__(".pushsection .note.stapsdt,\"\",\"note\"\n"
+        ".balign 4\n.4byte 8,24+2+2+1,3\n.asciz \"stapsdt\"\n"
+        ".8byte 0x1000,0,0\n.asciz \"a\"\n.asciz \"b\"\n.asciz \"\"\n.balign 4\n"
+        ".popsection");
+int main(void) { return 0; }
+"""
 
 
 def totals_by_go(file: Path) -> dict[str, int]:
@@ -147,6 +155,17 @@ class Files(unittest.TestCase):
             gone = profile_files.read(self.heap)
         self.assertEqual(gone.total("live"), self.profile.total("live"))
         self.assertEqual(gone.notes, (f"gone while names were looked up, some may be missing: {self.program}",))
+
+    def test_build_id_beside_static_probes(self) -> None:
+        """Their notes have the number of build ids, under another owner."""
+        source, file = self.directory / "probe.c", self.directory / "probe"
+        source.write_text(PROBE)
+        subprocess.run(["cc", "-Wl,--build-id", "-o", file, source], check=True)
+        notes = subprocess.run(["readelf", "-n", file], capture_output=True, text=True, check=True).stdout
+        self.assertIn("stapsdt", notes)
+        found = elf.binary(file)
+        assert found is not None
+        self.assertIn(f"Build ID: {found.build_id}\n", notes)
 
     def test_damaged_binaries_are_none(self) -> None:
         data = self.program.read_bytes()

@@ -11,11 +11,14 @@ from hakmem_cli import policy_text, policy_words
 from hakmem_cli.policy_text import Line
 from hakmem_cli.policy_words import share
 from hakmem_cli.say import CannotError, printable
-from hakmem_observe import procfs, report_series, words
+from hakmem_observe import processes, procfs, report_series, words
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.snapshot import Snapshot, read_series
 
-USE = "hakmem explain PID|FILE [--all]; FILE: statistics, or a learned policy; one whose name is a number: ./NUMBER"
+USE = (
+    "hakmem explain PID|FILE [--pid N] [--all]; FILE: statistics, or a learned policy; "
+    "one whose name is a number: ./NUMBER"
+)
 
 _LATEST = 20
 
@@ -38,6 +41,7 @@ _NOTABLE_PPM = 1000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="PID|FILE", help="a process, a file of statistics, or a learned policy")
+    processes.add_argument(parser)
     parser.add_argument("--all", action="store_true", help=f"all decisions, not only the latest {_LATEST}")
 
 
@@ -145,13 +149,18 @@ def _of_process(pid: int) -> list[Snapshot]:
         return read_series(seen / "statistics")
 
 
-def _of_file(path: Path, most: int | None) -> list[str]:
+def _of_file(path: Path, pid: int | None, most: int | None) -> list[str]:
     if not path.is_file():
-        raise CannotError(f"{path}: no such file; legal are a process's number, statistics, or a learned policy")
+        kind = "a directory" if path.is_dir() else "no regular file"
+        what = kind if path.exists() else "no such file"
+        raise CannotError(f"{path}: {what}; legal are a process's number, statistics, or a learned policy")
     with path.open("rb") as file:
         start = file.read(65536).decode(errors="replace")
     if not policy_text.is_policy(start):
-        return of_series(read_series(path), path.name, most)
+        chosen = processes.choose(read_series(path), pid)
+        return [*of_series(chosen.series, path.name, most), *([chosen.caution] if chosen.caution else [])]
+    if pid is not None:
+        raise CannotError(f"--pid {pid}: only with a file of statistics, and {path} is a learned policy")
     lines = []
     for part in policy_text.read(path):
         lines += [printable(part.name), f"  {policy_words.evidence(part)} Loaded by that program, it means:"]
@@ -162,9 +171,11 @@ def _of_file(path: Path, most: int | None) -> list[str]:
 def explain(parsed: argparse.Namespace) -> int:
     most = None if parsed.all else _LATEST
     if parsed.source.isdigit():
+        if parsed.pid is not None:
+            raise CannotError(f"--pid {parsed.pid}: only with a file of statistics, and {parsed.source} is a process")
         pid = procfs.parse_pid(parsed.source)
         lines = of_series(_of_process(pid), procfs.command(pid), most)
     else:
-        lines = _of_file(Path(parsed.source), most)
+        lines = _of_file(Path(parsed.source), parsed.pid, most)
     print("\n".join(lines))
     return 0

@@ -28,8 +28,10 @@ class Given:
     """What the page is made from; one of them at least is there."""
 
     profile: Profile | None
-    series: list[Snapshot]
+    series: list[Snapshot]  # of one process
     files: list[str]
+    caution: str = ""
+    """About what the series has, and the page does not show."""
 
 
 def render(given: Given) -> str:
@@ -154,6 +156,8 @@ def _cards(given: Given) -> list[tuple[str, str, str]]:
 
 def _cautions(given: Given) -> list[str]:
     cautions = [printable(note) for note in given.profile.notes] if given.profile else []
+    if given.caution:
+        cautions.append(given.caution)
     if given.profile and given.series and given.profile.pid != given.series[-1].pid:
         cautions.append(
             f"The profile is of process {given.profile.pid}, the series of process {given.series[-1].pid}: "

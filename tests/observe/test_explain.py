@@ -129,8 +129,34 @@ class Files(unittest.TestCase):
         code, out, _ = said(self.path)
         self.assertEqual((code, out.count("did a"), out.count("  b\n")), (0, 1, 1))
 
+    def test_series_of_several_processes(self) -> None:
+        def line(pid: int, uptime_ms: int, text: str) -> str:
+            decisions = [{"unix_ms": 5000, "text": text}]
+            told = {"schema": "hakmem-stats", "version": 1, "pid": pid, "unix_ms": 9000, "uptime_ms": uptime_ms}
+            return f"{json.dumps({**told, 'decisions': decisions})}\n"
+
+        self.path.write_text(line(3, 1000, "did a") + line(4, 1000, "did b") + line(3, 2000, "did a"))
+        code, out, _ = said(self.path)
+        self.assertEqual((code, out.partition(",")[0], out.count("did b")), (0, "Process 3", 0))
+        self.assertIn("The series is of 2 processes; only process 3 is shown", out)
+        self.assertIn("Left out, and shown with --pid: 4.\n", out)
+        code, out, _ = said(self.path, "--pid", "4")
+        self.assertEqual((code, out.partition(",")[0], out.count("did a")), (0, "Process 4", 0))
+        self.path.write_text(line(3, 1000, "did a"))
+        self.assertNotIn("processes", said(self.path)[1])
+        for words, told in (
+            ((self.path, "--pid", "4"), "--pid 4: no such process in the series; legal are 3"),
+            ((self.path, "--pid", 5000 * "9"), "9: legal are 1 to 4194304"),
+            (("1", "--pid", "4"), "--pid 4: only with a file of statistics, and 1 is a process"),
+        ):
+            self.assertEqual(said(*words)[0], 2)
+            self.assertIn(told, said(*words)[2])
+
     def test_bad_sources(self) -> None:
-        self.assertEqual(said("/no/such")[0], 2)
+        for source, what in (("/no/such", "no such file"), ("/tmp", "a directory"), ("/dev/null", "no regular file")):
+            code, _, errors = said(source)
+            self.assertEqual(code, 2)
+            self.assertRegex(errors, rf"\Ahakmem: {source}: {what}; legal are [^\n]*\n\Z")
         self.assertEqual(said(300 * "x")[2], f"hakmem: {300 * 'x'}: File name too long\n")
         self.path.write_text("hakmem-policy 1\nprogram x\n")
         self.assertEqual(said(self.path)[2], f"hakmem: {self.path}: line 2: program needs an absolute path\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import io
 import json
@@ -17,7 +18,7 @@ import fake_series
 import fake_stacks
 
 from hakmem_observe import __main__ as command
-from hakmem_observe import pprof, report_classes, report_flame, report_page, report_series, snapshot
+from hakmem_observe import pprof, processes, report_classes, report_flame, report_page, report_series, snapshot
 
 VENDOR = Path(report_page.__file__).parent / "vendor"
 
@@ -99,6 +100,26 @@ class Report(unittest.TestCase):
             with self.subTest(told):
                 self.page("s.json")
 
+    def test_one_process_of_several(self) -> None:
+        """Else time would run backwards, and one's peak would be another's."""
+        many, few = fake_series.series(50, pid=17), fake_series.series(20, seed=2, pid=18)
+        mixed = [one for pair in zip(few, many) for one in pair] + many[len(few) :]
+        Path("s.json").write_text(fake_series.text(mixed))
+        page = self.page("s.json")
+        self.assertEqual(page.texts["title"], ["Process 17: hakmem report"])
+        told = "".join(sum(page.texts.values(), []))
+        self.assertIn("The series is of 2 processes; only process 17 is shown, in 50 snapshot(s). Left out", told)
+        seconds = json.loads(page.texts["script"][0])["chart"]["seconds"]
+        self.assertEqual(len(seconds), 50)
+        self.assertEqual(seconds, sorted(seconds))
+        self.assertEqual(self.page("s.json", "--pid", "18").texts["title"], ["Process 18: hakmem report"])
+        # Beside a profile, that of its process.
+        profile = dataclasses.replace(fake_stacks.profile(20), pid=18)
+        Path("p.pb.gz").write_bytes(pprof.encode(profile))
+        told = "".join(sum(self.page("p.pb.gz", "s.json").texts.values(), []))
+        self.assertIn("only process 18 is shown", told)
+        self.assertNotIn("what follows shows two processes", told)
+
     def test_nothing_is_loaded(self) -> None:
         page = self.page("p.pb.gz", "s.json")
         for tag, attributes in page.tags:
@@ -142,6 +163,9 @@ class Report(unittest.TestCase):
             (["/no/such"], "/no/such: No such file"),
             (["text"], "text: neither a profile .* nor statistics"),
             (["other.json"], "not statistics of hakmem"),
+            (["p.pb.gz", "--pid", "4711"], "--pid 4711: only with a recorded series"),
+            (["s.json", "--pid", "1"], "--pid 1: no such process in the series; legal are 4711"),
+            (["s.json", "--pid", "x"], "--pid: x: legal are 1 to 4194304"),
             (["p.pb.gz", "second.pb.gz"], "2 profiles; legal are one profile and one series"),
             (["p.pb.gz", "--output", "/no/such/r.html"], "no such directory"),
             (["p.pb.gz", "--output", "text"], "text: exists; --force"),
@@ -172,6 +196,15 @@ class Parts(unittest.TestCase):
         tree = report_flame.tree(self.profile)
         self.assertEqual(tree["v"], [self.profile.total(what).bytes for what in ("live", "allocated", "peak")])
         check(tree)
+
+    def test_series_is_split_by_process(self) -> None:
+        """A number can be given again: in a container, each time."""
+        told = [(7, 1000), (8, 500), (7, 2000), (7, 10), (8, 500), (7, 20)]
+        series = [snapshot.Snapshot(pid=pid, unix_ms=10_000, uptime_ms=uptime) for pid, uptime in told]
+        groups = [[(one.pid, one.uptime_ms) for one in group] for group in processes.split(series)]
+        self.assertEqual(groups, [[(7, 1000), (7, 2000)], [(8, 500), (8, 500)], [(7, 10), (7, 20)]])
+        chosen = processes.choose(series, None)
+        self.assertEqual((chosen.series, chosen.others), ([series[0], series[2]], (8, 7)))
 
     def test_thinned_series_keeps_the_peak_and_the_end(self) -> None:
         long = snapshot.parse_series(fake_series.text(fake_series.series(4000)), "here")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ HEAD_BYTES = 552
 _LAYOUT = 568
 _LAYOUT_BYTES = 176
 CONTROL_BYTES = _LAYOUT + _LAYOUT_BYTES
+
+_MOST_VERSION = 1 << 16
+_MOST_CONTROL_BYTES = 1 << 16
 
 WORD = 1 << 64  # sums are modulo this, as the library's own
 
@@ -54,6 +58,17 @@ _HEAD = struct.Struct("<IIIIi")
 
 def read_head(data: bytes) -> Head:
     return Head(*_HEAD.unpack_from(data, len(MAGIC)))
+
+
+def control_offsets(data: bytes) -> Iterator[int]:
+    """Where in these words of memory there is what looks like a control block, of any version."""
+    at = data.find(MAGIC)
+    while at != -1:
+        if at % 8 == 0 and at + len(MAGIC) + _HEAD.size <= len(data):
+            head = read_head(data[at : at + len(MAGIC) + _HEAD.size])
+            if 0 < head.version <= _MOST_VERSION and HEAD_BYTES <= head.size <= _MOST_CONTROL_BYTES:
+                yield at
+        at = data.find(MAGIC, at + 1)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """Where a process has its `hak_control`: by the symbol of the library that it maps, or of the program itself if it is
-linked with the archive."""
+linked with the archive; without symbols, by what stands there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from elftools.common.exceptions import ELFError
+from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from hakmem_observe import procfs
 from hakmem_observe.errors import AbsentError, DeniedError
-from hakmem_observe.layout import MAGIC
+from hakmem_observe.layout import MAGIC, control_offsets
 from hakmem_observe.memory import Memory
 from hakmem_observe.procfs import Mapping
 
@@ -61,6 +62,22 @@ def value_of(path: Path, name: str) -> tuple[int, list[tuple[int, int, int]]] | 
     return None
 
 
+def value_in_data(path: Path) -> tuple[int, list[tuple[int, int, int]]] | None:
+    """As `value_of`, of a program without symbols: where its data have a control block."""
+    try:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            segments: list[Any] = list(elf.iter_segments("PT_LOAD"))
+            loads = [(s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in segments]
+            for segment in segments:
+                if segment["p_flags"] & P_FLAGS.PF_W and segment["p_filesz"] <= _MOST_DATA:
+                    for at in control_offsets(segment.data()):
+                        return segment["p_vaddr"] + at, loads
+    except (OSError, ELFError, ValueError, KeyError, AttributeError, TypeError, OverflowError):
+        return None
+    return None
+
+
 def _bias(mapped: list[Mapping], loads: list[tuple[int, int, int]]) -> int | None:
     """What the loader added to the file's addresses."""
     for mapping in mapped:
@@ -70,11 +87,12 @@ def _bias(mapped: list[Mapping], loads: list[tuple[int, int, int]]) -> int | Non
     return None
 
 
-def _by_symbol(pid: int, mapped: list[Mapping], more: list[Path]) -> int | None:
+def _by_file(pid: int, mapped: list[Mapping], more: list[Path]) -> int | None:
     for path in (*more, *paths(pid, mapped[0])):
         if not more and not os.path.exists(path):
             continue
-        found = value_of(path, SYMBOL)
+        # strip takes a program's symbols, and not those that a library exports.
+        found = value_of(path, SYMBOL) or (value_in_data(path) if more else None)
         bias = _bias(mapped, found[1]) if found is not None else None
         if found is not None and bias is not None:
             return found[0] + bias
@@ -86,11 +104,8 @@ def _by_magic(memory: Memory, mapped: list[Mapping]) -> int | None:
     for mapping in mapped:
         size = mapping.end - mapping.start
         data = memory.read(mapping.start, size) if mapping.permissions.startswith("rw") and size <= _MOST_DATA else None
-        at = (data or b"").find(MAGIC)
-        while at != -1:
-            if at % 8 == 0:
-                return mapping.start + at
-            at = (data or b"").find(MAGIC, at + 1)
+        for at in control_offsets(data or b""):
+            return mapping.start + at
     return None
 
 
@@ -105,7 +120,7 @@ def control_address(pid: int, memory: Memory) -> tuple[int, str]:
     found = files(procfs.mappings(pid))
     libraries = [mapped for mapped in found.values() if is_library(mapped[0])]
     for mapped in libraries:
-        address = _by_symbol(pid, mapped, [])
+        address = _by_file(pid, mapped, [])
         # The name may lead to another file by now.
         if address is None or memory.read(address, len(MAGIC)) != MAGIC:
             address = _by_magic(memory, mapped)
@@ -121,7 +136,7 @@ def control_address(pid: int, memory: Memory) -> tuple[int, str]:
         program = ""
     for mapped in found.values():
         if mapped[0].path == program:
-            address = _by_symbol(pid, mapped, [Path(f"/proc/{pid}/exe")])
+            address = _by_file(pid, mapped, [Path(f"/proc/{pid}/exe")])
             if address is not None:
                 return address, ""
     if libraries:

@@ -55,6 +55,11 @@ def static_program() -> Path:
     return compile_c("static", "-static", str(_SOURCE), text=_MAIN)
 
 
+def stripped_program() -> Path:
+    """One that is dynamically linked, has all of the library in it, and no symbols."""
+    return compile_c("stripped", "-s", str(_SOURCE), text=_MAIN)
+
+
 def hakmem(*words: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """One of the commands, run to its end."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "100", **(environment or {})}

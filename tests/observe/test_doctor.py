@@ -47,6 +47,7 @@ class Programs(fakes.FakeTest):
 
     def test_program_linked_with_the_archive(self) -> None:
         self.assert_fine(fakes.static_program(), "has hakmem inside")
+        self.assert_fine(fakes.stripped_program(), "has hakmem inside")
 
     def test_own_malloc(self) -> None:
         text = "#include <stddef.h>\nvoid *malloc(size_t n) { (void)n; return NULL; }\n" + MAIN
@@ -205,7 +206,14 @@ class Running(fakes.FakeTest):
         self.assertEqual(texts(found, Level.WARNING) + texts(found, Level.PROBLEM), "")
 
     def test_served_and_static(self) -> None:
-        self.assertIn("it is served", texts(self.check(self.start(str(fakes.static_program())).pid), Level.OK))
+        for program_file in (fakes.static_program(), fakes.stripped_program()):
+            process = subprocess.Popen([str(program_file)], env={}, stdin=subprocess.DEVNULL)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            self.wait_for(process)
+            found = self.check(process.pid)
+            self.assertIn("it is served", texts(found, Level.OK))
+            self.assertEqual(texts(found, Level.WARNING) + texts(found, Level.PROBLEM), "")
 
     def test_library_that_was_replaced(self) -> None:
         copy = fakes.directory() / "gone" / "libhakmem.so.1"

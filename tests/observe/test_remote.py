@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import subprocess
 import threading
 import time
 import unittest
@@ -57,6 +58,13 @@ class Reading(fakes.FakeTest):
 
     def test_static_program(self) -> None:
         self.check(self.start(str(fakes.static_program())).pid)
+
+    def test_program_without_symbols(self) -> None:
+        process = subprocess.Popen([str(fakes.stripped_program())], env={}, stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.wait_for(process)
+        self.check(process.pid)
 
     def test_deleted_and_replaced_library(self) -> None:
         copy = fakes.directory() / "moved" / "libhakmem.so.1"

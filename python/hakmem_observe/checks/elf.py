@@ -11,6 +11,7 @@ from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 
 from hakmem_cli.say import CannotError
+from hakmem_observe import locate
 
 _MOST_SYMBOLS = 3_000_000
 
@@ -25,19 +26,20 @@ class Elf:
     undefined: frozenset[str]
     exported: frozenset[str]  # of the defined ones
     sections: frozenset[str]
+    has_control: bool  # hak_control is in it, by its name or by what stands there
 
 
 def read(path: Path) -> Elf:
     try:
         with path.open("rb") as file:
-            return _read(ELFFile(file))
+            return _read(ELFFile(file), locate.value_in_data(path) is not None)
     except OSError as error:
         raise CannotError(f"{path}: {error.strerror}") from error
     except (ELFError, ValueError, KeyError, AttributeError, TypeError, OverflowError, AssertionError) as error:
         raise CannotError(f"{path}: a damaged ELF file: {error or type(error).__name__}") from error
 
 
-def _read(elf: ELFFile) -> Elf:
+def _read(elf: ELFFile, has_control: bool) -> Elf:
     interpreter = None
     needed: list[str] = []
     segment: Any
@@ -70,4 +72,5 @@ def _read(elf: ELFFile) -> Elf:
         undefined=frozenset(names[False]),
         exported=frozenset(exported),
         sections=frozenset(section.name for section in elf.iter_sections()),
+        has_control=has_control or locate.SYMBOL in names[True],
     )

@@ -11,7 +11,6 @@ from pathlib import Path
 from hakmem_cli.say import CannotError
 from hakmem_observe.checks import allocators, elf
 from hakmem_observe.checks.finding import Finding, ok, problem, warning
-from hakmem_observe.locate import SYMBOL
 
 _ELF = b"\x7fELF"
 _MOST_INTERPRETERS = 4
@@ -90,7 +89,7 @@ def check_elf(path: Path, program: elf.Elf, library: elf.Elf) -> list[Finding]:
     if (program.machine, program.bits) != (library.machine, library.bits):
         theirs, ours = (f"{one.machine}, {one.bits} bits" for one in (program, library))
         return [problem(f"{path} is for {theirs}, the library for {ours}", f"build the library for {program.machine}")]
-    if SYMBOL in program.defined:
+    if program.has_control:
         return [ok(f"{path} has hakmem inside: it is linked with libhakmem.a")]
     is_go = bool({".go.buildinfo", ".note.go.buildid"} & program.sections)
     if program.interpreter is None:

@@ -21,6 +21,8 @@ from hakmem_cli.say import CannotError, say
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 
+_HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
 USE = "hakmem run [--mode M] [--policy FILE] [--check] [--hardened] [--stats FILE] [--live] -- PROGRAM ARGS..."
 
 
@@ -95,7 +97,9 @@ def _environment(how: How) -> dict[str, str]:
     if how.mode is not None:
         environment["HAKMEM_MODE"] = how.mode
     if how.check:
-        environment.setdefault("HAKMEM_CHECK", "1")
+        # A choice of what is checked stays; that nothing is gives way to the option, as HAKMEM_MODE does to --mode.
+        if environment.get("HAKMEM_CHECK", "0") == "0":
+            environment["HAKMEM_CHECK"] = "1"
     if how.stats is not None:
         environment["HAKMEM_STATS"] = _statistics_file(how.stats)
     if how.policy is not None:
@@ -145,22 +149,28 @@ def _watch(program: list[str], environment: dict[str, str]) -> int:
     with tempfile.TemporaryDirectory(prefix="hakmem-") as directory:
         report = Path(directory) / "report"
         report.touch(mode=0o600)
-        environment.setdefault("HAKMEM_REPORT", str(report))
+        # The library has one place for reports and what is traced: what the user names for it counts.
+        if "," not in environment.get("HAKMEM_TRACE", ""):
+            environment.setdefault("HAKMEM_REPORT", str(report))
         child = os.fork()
         if child == 0:
             try:
                 os._exit(_start(program, environment))
             finally:
                 os._exit(NOT_EXECUTABLE)
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        for number in _HANDED_ON:
             signal.signal(number, lambda number, _frame: os.kill(child, number))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
         ended = threading.Event()
         shown = threading.Thread(target=symbolize.follow, args=(report, ended))
         shown.start()
-        _, status = os.waitpid(child, 0)
+        # Its number stays its own until all is shown: a signal that comes late is not handed on to another process.
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         ended.set()
         shown.join()
+        for number in _HANDED_ON:
+            signal.signal(number, signal.SIG_IGN)
+        _, status = os.waitpid(child, 0)
     return _end_as(os.waitstatus_to_exitcode(status))
 
 
@@ -181,5 +191,7 @@ def run(words: list[str], how: How) -> int:
     program = words[1:] if words[:1] == ["--"] else words
     if not program:
         raise CannotError(f"run: no program given; use: {USE}")
+    if not program[0]:
+        raise CannotError(f"run: '' is the name of no program; use: {USE}")
     environment = _environment(how)
     return _watch(program, environment) if how.check else _start(program, environment)

@@ -76,6 +76,45 @@ class Check(unittest.TestCase):
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(timeout=60), -signal.SIGTERM)
 
+    def test_late_signals_do_not_end_the_report(self) -> None:
+        """Nor do they reach another process: the program has ended, and its report is still being shown."""
+        program = self.compiled("""
+            #include <stdlib.h>
+            void *_Znwm(unsigned long);
+            int main(void) { free(_Znwm(10)); return 7; }
+        """)
+        naming = self.directory / "naming"
+        tool = self.directory / "bin" / "addr2line"
+        tool.parent.mkdir()
+        tool.write_text(f"#!/bin/sh\necho > {naming}\nsleep 2\n")
+        tool.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
+        with subprocess.Popen([*RUN, program], env=environment, stderr=subprocess.PIPE, text=True) as process:
+            while process.poll() is None and not naming.exists():
+                time.sleep(0.01)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 7, err)
+        self.assertIn("alloc-dealloc-mismatch", err)
+        self.assertNotIn("No such process", err)
+
+    def test_what_is_traced_goes_to_the_file_that_is_named(self) -> None:
+        program = bugs.build(bugs.BUGS[0], self.directory)
+        trace = self.directory / "trace"
+        done = run(*RUN, program, environment={**os.environ, "HAKMEM_TRACE": f"ptr:heap+0x10,{trace}"})
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGABRT, ""))
+        self.assertIn("TRACE: hakmem: allocated", trace.read_text())
+        self.assertIn("heap-buffer-overflow", trace.read_text())
+
+    def test_the_option_counts_above_a_variable_that_turns_it_off(self) -> None:
+        program = bugs.build(bugs.BUGS[0], self.directory)
+        done = run(*RUN, program, environment={**os.environ, "HAKMEM_CHECK": "0"})
+        self.assertEqual(done.returncode, -signal.SIGABRT, done.stderr)
+        self.assertIn("heap-buffer-overflow", done.stderr)
+        done = run(*RUN, "printenv", "HAKMEM_CHECK", environment={**os.environ, "HAKMEM_CHECK": "free"})
+        self.assertEqual(done.stdout, "free\n")
+
     def test_a_report_goes_to_the_file_that_is_named(self) -> None:
         program = bugs.build(bugs.BUGS[0], self.directory)
         report = self.directory / "report"

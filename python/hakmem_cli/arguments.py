@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from hakmem_cli.say import CANNOT, CannotError, say
 
@@ -19,6 +19,10 @@ class Parser(argparse.ArgumentParser):
         usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
         raise CannotError(f"{message}; {usage}")
 
+    def print_help(self, file: IO[str] | None = None) -> None:
+        """argparse's own hides that it cannot be written."""
+        (sys.stdout if file is None else file).write(self.format_help())
+
 
 def named(text: str, what: str, legal: Sequence[str]) -> list[str]:
     """The names in a list with commas, of things that are called `what`."""
@@ -29,6 +33,12 @@ def named(text: str, what: str, legal: Sequence[str]) -> list[str]:
     if not names:
         raise CannotError(f"no {what}s named; legal are {', '.join(legal)}")
     return names
+
+
+def whole_number(text: str, least: int, most: int) -> int | None:
+    """None: it is no number, or one out of these bounds. Of one with thousands of digits int() raises ValueError."""
+    plain = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    return int(text) if plain and least <= int(text) <= most else None
 
 
 def _prepare_streams() -> None:
@@ -51,6 +61,13 @@ def _why_not_written() -> OSError | None:
     return None
 
 
+def _of_exit(exit: SystemExit) -> tuple[int, str]:
+    """Its code, and what is to be said."""
+    if exit.code is None or isinstance(exit.code, int):
+        return exit.code or 0, ""
+    return CANNOT, str(exit.code)
+
+
 def ended(command: Callable[[], int]) -> int:
     """The exit code of a command, which may say that it cannot, or be interrupted. What the system refuses is one line
     too; that nobody reads on is no error."""
@@ -60,6 +77,8 @@ def ended(command: Callable[[], int]) -> int:
         code = int(command())
     except CannotError as error:
         code, said = CANNOT, str(error)
+    except SystemExit as exit:  # --help
+        code, said = _of_exit(exit)
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:

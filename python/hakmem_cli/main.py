@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 
 from hakmem_cli import fuzz, info, policy, programs, run, soak, symbolize, test, venv
 from hakmem_cli.arguments import Parser, ended
@@ -99,6 +100,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _main(arguments: list[str]) -> int:
+    # The script that loads this module has set it to just end the process.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if arguments[:1] == ["bench"]:
         venv.LAB.become(arguments[1:])
     if arguments[:1] and arguments[0] in _OBSERVERS:

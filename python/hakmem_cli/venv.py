@@ -17,8 +17,9 @@ from hakmem_cli.say import CannotError, say
 _PYTHON = build.ROOT / "python"
 
 # A module of ours by its name, as -m has it, but never one from the current directory, and with PYTHONPATH left to
-# the programs that are started.
+# the programs that are started. An interrupt meanwhile is no error to show.
 _START = (
+    "import signal; signal.getsignal(2) is signal.default_int_handler and signal.signal(2, signal.SIG_DFL); "
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 )

@@ -18,6 +18,9 @@ _MAPS = "MAPPED_LIBRARIES:"
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) [0-9a-f]+:[0-9a-f]+ \d+(?: +(.*))?")
 _VERSION = 1
 _REQUIRED = ("pid", "rate", "started_ms", "now_ms")
+_TIMES = ("started_ms", "now_ms")
+_LATEST_MS = 9 * 10**12
+"""In the year 2255: pprof has nanoseconds in 64 bits."""
 
 
 class NotAProfileError(Exception):
@@ -51,7 +54,9 @@ def scale(amount: Amount, rate: int) -> Amount:
         return Amount()
     if rate <= 1:
         return amount
-    factor = 1 / (1 - math.exp(-amount.bytes / amount.objects / rate))
+    part = amount.bytes / amount.objects / rate
+    # For the smallest parts the difference is 0, and they are their own chance.
+    factor = 1 / (1 - math.exp(-part) or part)
     return Amount(int(amount.objects * factor), int(amount.bytes * factor))
 
 
@@ -83,8 +88,10 @@ def _facts(text: str, period: int) -> dict[str, int]:
         name, _, value = word.partition("=")
         if name in (*_REQUIRED, *facts) and not re.fullmatch(_NUMBER, value):
             raise NotAProfileError(f"line 2: {name}={value}: not a number")
-        if value.isdigit():
+        if re.fullmatch(_NUMBER, value):
             facts[name] = int(value)
+        if name in _TIMES and facts[name] > _LATEST_MS:
+            raise NotAProfileError(f"line 2: {name}={value}: legal are up to {_LATEST_MS}")
     for name in _REQUIRED:
         if name not in facts:
             raise NotAProfileError(f"line 2: no {name}=")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import stat
@@ -14,7 +13,7 @@ from pathlib import Path
 from hakmem_cli.say import CannotError
 from hakmem_observe import procfs
 from hakmem_observe.errors import AbsentError, TornError
-from hakmem_observe.snapshot import Snapshot, from_json
+from hakmem_observe.snapshot import DECODER, Snapshot, from_json
 
 MAGIC = b"hakmemL\0"
 VERSION = 1
@@ -91,7 +90,7 @@ class LivePage:
             after = _HEAD.unpack_from(self._page, _SEQUENCE)[0]
             if before == after and before % 2 == 0 and text:
                 try:
-                    taken = from_json(json.loads(text), f"process {self.pid}: its live page")
+                    taken = from_json(DECODER.decode(text.decode()), f"process {self.pid}: its live page")
                     # An idle process's page is old; its two times are of the same moment.
                     since_ms = max(0, int(time.time() * 1000) - taken.unix_ms)
                     age_ms = max(0, procfs.age_ms(self.pid) - since_ms)

@@ -18,7 +18,10 @@ MAGIC = b"\x1f\x8b"
 _AMOUNTS = (("inuse", "live"), ("alloc", "allocated"), ("peak", "peak"))
 _TYPES = [f"{name}_{unit}" for name, _ in _AMOUNTS for unit in ("objects", "space")]
 _UNITS = {"objects": "count", "space": "bytes"}
-_OWN = re.compile(r"hakmem-profile 1 pid=(\d+) started_ms=(\d+) now_ms=(\d+) dropped=(\d+) peak_bytes=(\d+)")
+_OWN = re.compile(
+    r"hakmem-profile 1 pid=(\d{1,18}) started_ms=(\d{1,18}) now_ms=(\d{1,18}) dropped=(\d{1,18})"
+    r" peak_bytes=(\d{1,18})"
+)
 _LIFETIMES = "lifetimes"
 _NOTE = "note: "
 _MOST_BYTES = 1 << 30
@@ -106,7 +109,10 @@ class _Writer:
 
 
 def encode(profile: Profile) -> bytes:
-    return _Writer(profile).write()
+    try:
+        return _Writer(profile).write()
+    except (ValueError, OverflowError) as error:
+        raise NotAProfileError(f"it has a number that pprof cannot hold: {error}") from error
 
 
 def decode(data: bytes) -> Profile:

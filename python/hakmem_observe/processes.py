@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
+from hakmem_cli.arguments import whole_number
 from hakmem_cli.say import CannotError
 from hakmem_observe.snapshot import Snapshot
 
@@ -72,6 +73,7 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _pid(text: str) -> int:
-    if text.isascii() and text.isdigit() and len(text) <= len(str(_MOST_PID)) and 1 <= int(text) <= _MOST_PID:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text[:40]}: legal are 1 to {_MOST_PID}")
+    pid = whole_number(text, 1, _MOST_PID)
+    if pid is None:
+        raise argparse.ArgumentTypeError(f"{text[:40]}: legal are 1 to {_MOST_PID}")
+    return pid

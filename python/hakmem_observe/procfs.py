@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hakmem_cli.arguments import whole_number
 from hakmem_cli.say import CannotError, printable
 from hakmem_observe.errors import DeniedError, EndedError
 
@@ -111,8 +112,9 @@ def all_processes() -> Iterator[int]:
 def parse_pid(text: str) -> int:
     """A process there is."""
     most = int((_PROC / "sys/kernel/pid_max").read_text())
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
-        raise CannotError(f"{text}: no process; legal is the number of a process, 1 to {most}")
-    if not is_process(int(text)):
-        raise CannotError(f"{text}: no such process; `hakmem top` lists those that use hakmem")
-    return int(text)
+    pid = whole_number(text, 1, most)
+    if pid is None:
+        raise CannotError(f"{text[:40]}: no process; legal is the number of a process, 1 to {most}")
+    if not is_process(pid):
+        raise CannotError(f"{pid}: no such process; `hakmem top` lists those that use hakmem")
+    return pid

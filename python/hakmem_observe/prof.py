@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import argparse
 
+from hakmem_cli.arguments import whole_number
 from hakmem_cli.say import CannotError
 from hakmem_observe import prof_actions, profile_files
 from hakmem_observe.stacks import VALUES
 
 USE = "hakmem prof start|stop|dump PID, hakmem prof convert|show FILE; each has --help"
 
-_LARGEST_RATE = 1 << 40
+LARGEST_RATE = 1 << 40
 
 
 def _rate(text: str) -> int:
     number, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in tuple("KMG") else (text, "")
-    if number.isascii() and number.isdigit():
-        rate = int(number) << {"": 0, "K": 10, "M": 20, "G": 30}[unit]
-        if 1 <= rate <= _LARGEST_RATE:
-            return rate
-    raise argparse.ArgumentTypeError(f"{text}: legal are 1 to {_LARGEST_RATE} bytes, also as 64K, 1M, 1G")
+    shift = {"": 0, "K": 10, "M": 20, "G": 30}[unit]
+    rate = whole_number(number, 1, LARGEST_RATE >> shift)
+    if rate is not None:
+        return rate << shift
+    raise argparse.ArgumentTypeError(f"{text[:40]}: legal are 1 to {LARGEST_RATE} bytes, also as 64K, 1M, 1G")
 
 
 def _seconds(text: str) -> float:
@@ -33,9 +34,10 @@ def _seconds(text: str) -> float:
 
 
 def _rows(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text}: legal are 1 to 100000")
-    return int(text)
+    rows = whole_number(text, 1, 100_000)
+    if rows is None:
+        raise argparse.ArgumentTypeError(f"{text[:40]}: legal are 1 to 100000")
+    return rows
 
 
 def _output_options() -> argparse.ArgumentParser:

@@ -43,7 +43,10 @@ def decode(data: bytes, name: str, roots: Iterable[Path] = (Path("/"),)) -> Prof
 def encode(data: bytes, profile: Profile, form: str, what: str) -> bytes:
     """`data`: what the profile was read from."""
     if form == "pprof":
-        return pprof.encode(profile)
+        try:
+            return pprof.encode(profile)
+        except NotAProfileError as error:
+            raise CannotError(f"process {profile.pid}'s profile: {error}") from error
     if form == "collapsed":
         return collapsed.encode(profile, what).encode()
     if data.startswith(pprof.MAGIC):

@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, NoReturn, Union
 
 from hakmem_cli.say import CannotError, say
 
@@ -158,6 +158,30 @@ def from_json(told: Any, where: str) -> Snapshot:
     )
 
 
+_MOST_NUMBER = 1e40
+"""More than a sum of words of 64 bits can be. What is larger would not survive being multiplied."""
+
+
+def _whole(text: str) -> int:
+    if len(text) > len(f"{_MOST_NUMBER:.0f}"):
+        _refuse(text)
+    return int(text)
+
+
+def _real(text: str) -> float:
+    value = float(text)
+    if not -_MOST_NUMBER <= value <= _MOST_NUMBER:
+        _refuse(text)
+    return value
+
+
+def _refuse(text: str) -> NoReturn:
+    """NaN and Infinity too, which are no JSON."""
+    raise ValueError(f"{text[:40]} is no number here; legal are up to {_MOST_NUMBER:g}")
+
+
+DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_real, parse_constant=_refuse)
+
 _WORD = re.compile(r"[^ \t\r\n]")
 _OBJECT = re.compile(r'\{\s*"schema"')  # as the library begins one
 
@@ -174,7 +198,6 @@ def _next(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 def parse_series(text: str, where: str) -> list[Snapshot]:
     """All objects of the text, one or more. What is torn or cut off is left out, unless there is nothing else."""
-    decoder = json.JSONDecoder()
     series: list[Snapshot] = []
     torn: list[str] = []
     position = _next(_WORD, text, 0)
@@ -183,10 +206,10 @@ def parse_series(text: str, where: str) -> list[Snapshot]:
         try:
             if text[position] != "{" and not is_first:
                 raise json.JSONDecodeError("Expecting an object", text, position)
-            told, end = decoder.raw_decode(text, position)
-        except (json.JSONDecodeError, RecursionError) as error:
+            told, end = DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
             at = error.pos if isinstance(error, json.JSONDecodeError) else position
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep"
+            reason = "too deep" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
             torn.append(f"no JSON at {_place(text, at)}: {reason}")
             position = _next(_OBJECT, text, position + 1)
             continue

@@ -143,8 +143,17 @@ class Commands(unittest.TestCase):
     def test_errors_are_one_line(self) -> None:
         Path("text").write_text("hello\n")
         Path("cut").write_text(TEXT[:200])
+        many = f"{9 * 10**17}: {9 * 10**17}"
+        huge = TEXT.replace("1: 4096 [2: 8192] @ 0x", f"{many} [{many}] @ 0x").replace("/1\n", "/9999\n")
+        Path("huge").write_text(huge.replace("rate=1 ", "rate=9999 "))
+        Path("late").write_text(TEXT.replace("now_ms=1790000001000", "now_ms=999999999999999999"))
         os.mkfifo("pipe")
         for words, line in (
+            ("prof convert late", "late: line 2: now_ms=9{18}: legal are up to"),
+            ("prof convert huge", "a number that pprof cannot hold"),
+            (f"prof start 1 --rate {5000 * '9'}", "9: legal are 1 to"),
+            (f"prof show p.heap --top {5000 * '9'}", "9: legal are 1 to"),
+            (f"prof dump {5000 * '9'}", "9: no process; legal is"),
             ("prof", "ACTION.*use: hakmem prof start"),
             ("prof frob", "frob"),
             ("prof dump", "PID"),

@@ -44,6 +44,10 @@ class Parse(unittest.TestCase):
             with self.subTest(length=length), self.assertRaises(NotAProfileError):
                 parse(GOOD[:length])
 
+    def test_later_words_are_passed_over(self) -> None:
+        for word in ("²", 5000 * "9", "x"):
+            self.assertNotIn("news", parse(GOOD.replace("news=1", f"news={word}")).facts)
+
     def check(self, old: str, new: str, line: str) -> None:
         self.assertIn(old, GOOD)
         with self.assertRaisesRegex(NotAProfileError, line):
@@ -62,6 +66,7 @@ class Parse(unittest.TestCase):
         self.check("\n2: 1024 [3", "\n2: 99999999999999999999 [3", "line 3")
         self.check("lifetimes 1 0", "lifetimes 0", "line 4: .*not a line of a site's peak")
         self.check("# peak", "# peaks\n# peak", "line 4")
+        self.check("now_ms=1790000001000", "now_ms=999999999999999999", "now_ms=9{18}: legal are up to 9000000000000")
         self.check("r-xp", "r-xp x", "not a line of /proc/PID/maps")
 
     def test_foreign_text(self) -> None:
@@ -91,3 +96,4 @@ class Scale(unittest.TestCase):
         self.assertEqual(scale(Amount(3, 30), 1), Amount(3, 30))
         self.assertEqual(scale(Amount(3, 0), 4096), Amount())
         self.assertEqual(scale(Amount(), 4096), Amount())
+        self.assertEqual(scale(Amount(1, 1), 10**17), Amount(10**17, 10**17))

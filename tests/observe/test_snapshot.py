@@ -70,6 +70,10 @@ class Reading(unittest.TestCase):
             (one(locks=[{"name": 3}]), '"locks": "name" is no number'),
         ):
             self.check(json.dumps(told), pattern)
+        for number in ("NaN", "Infinity", "-Infinity", "1e999", "1e300", "9" * 5000):
+            for place in ("memory", "more"):
+                text = json.dumps(one(**{place: {"x": 0}})).replace('"x": 0', f'"x": {number}')
+                self.check(text, f"FILE: no JSON at line 1, column 1: {number[:40]} is no number here; legal are up to")
         self.check("", "FILE: the file is empty")
         self.check("{", "FILE: no JSON at line 1, column 2")
         self.check(json.dumps(ONE)[:-1], "FILE: no JSON at line 1")

@@ -153,6 +153,7 @@ class Refusals(fakes.FakeTest):
                 (["frob"], ("frob", "PID|FILE")),
                 (["0"], ("0: no process", "1 to")),
                 (["99999999"], ("99999999", "1 to")),
+                (["9" * 5000], ("9: no process", "1 to")),
                 (["/no/such"], ("/no/such", "no such file")),
                 (["/tmp"], ("/tmp", "a directory")),
                 ([file.name], (file.name, "no JSON at line 1")),

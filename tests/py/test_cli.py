@@ -157,6 +157,8 @@ class Refusal(unittest.TestCase):
 
     def test_no_program(self) -> None:
         self.assert_refused(["run", "--"], 2, "no program given")
+        for options in ([], ["--check"]):
+            self.assert_refused(["run", *options, "--", ""], 2, "'' is the name of no program")
 
     def test_program_not_found(self) -> None:
         self.assert_refused(["run", "--", "no-such-program"], 127, "no-such-program")
@@ -192,14 +194,15 @@ class Output(unittest.TestCase):
         return run("bash", "-c", command, "bash", *HAKMEM)
 
     def test_full(self) -> None:
-        for words in ("--version", "info"):
+        for words in ("--version", "info", "--help", "stat --help"):
             done = self.hakmem(f'"$@" {words} > /dev/full')
-            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.returncode, 2, words)
             self.assertRegex(done.stderr, r"\Ahakmem: [^\n]*No space left on device\n\Z")
 
     def test_nobody_reads_on(self) -> None:
-        done = self.hakmem('"$@" info | true; echo ${PIPESTATUS[0]}')
-        self.assertEqual((done.stdout, done.stderr), ("0\n", ""))
+        for words in ("info", "--help", "stat --help"):
+            done = self.hakmem(f'"$@" {words} | true; echo ${{PIPESTATUS[0]}}')
+            self.assertEqual((done.stdout, done.stderr), ("0\n", ""), words)
 
     def test_closed(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
@@ -354,6 +357,18 @@ class Building(unittest.TestCase):
             change()
             self.assertEqual(self.run_program()[:2], (0, "started\n"))
             self.assertEqual(self.builds(), number)
+
+    def test_is_silent_when_interrupted_while_modules_are_loaded(self) -> None:
+        loading = self.directory / "loading"
+        module = self.root / "python" / "hakmem_cli" / "modes.py"
+        waits = f"import pathlib, time\npathlib.Path({str(loading)!r}).touch()\ntime.sleep(60)\n"
+        module.write_text(module.read_text() + waits)
+        process = self.start()
+        while process.poll() is None and not loading.exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out, err), (-signal.SIGINT, "", ""))
 
     def test_two_at_once_build_once(self) -> None:
         self.pretend(seconds=1)

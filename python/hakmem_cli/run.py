@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import shutil
 import signal
@@ -174,12 +175,29 @@ def _watch(program: list[str], environment: dict[str, str]) -> int:
     return _end_as(os.waitstatus_to_exitcode(status))
 
 
+def _why_not_found(name: str, path: str | None) -> str:
+    """The system says the same of a program, and of what that is to be run by."""
+    found = shutil.which(name, path=path)
+    if found is None:
+        return f"{name}: no such program"
+    try:
+        with open(found, "rb") as file:
+            first = file.readline(256)
+    except OSError:
+        first = b""
+    if not first.startswith(b"#!"):
+        return f"{found}: its loader, which the file names, does not exist"
+    # Of a script with lines as Windows ends them, a carriage return is part of the name: repr() shows it.
+    interpreter = re.split(rb"[ \t\n]", first[2:].lstrip(b" \t"))[0]
+    return f"{found}: its interpreter {os.fsdecode(interpreter)!r}, named in the first line, does not exist"
+
+
 def _start(program: list[str], environment: dict[str, str]) -> int:
     """Does not return if the program starts."""
     try:
         _become(program, environment)
     except FileNotFoundError:
-        say(f"{program[0]}: no such program")
+        say(_why_not_found(program[0], environment.get("PATH")))
         return NOT_FOUND
     except OSError as error:
         say(f"{program[0]}: cannot be executed: {error.strerror}")

@@ -163,6 +163,20 @@ class Refusal(unittest.TestCase):
     def test_program_not_found(self) -> None:
         self.assert_refused(["run", "--", "no-such-program"], 127, "no-such-program")
 
+    def test_interpreter_not_found(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            script = Path(directory, "script")
+            for first, interpreter in (("#!/no/such -x", "'/no/such'"), ("#! /bin/sh\r", "'/bin/sh\\r'")):
+                script.write_text(f"{first}\n")
+                script.chmod(0o755)
+                told = f"hakmem: {script}: its interpreter {interpreter}, named in the first line, does not exist"
+                self.assert_refused(["run", "--", str(script)], 127, told)
+            program = Path(directory, "program")
+            loader = "-Wl,--dynamic-linker=/no/such"
+            command = ["cc", loader, "-xc", "-o", str(program), "-"]
+            subprocess.run(command, input="int main(void) { return 0; }", text=True, check=True)
+            self.assert_refused(["run", "--", str(program)], 127, f"{program}: its loader")
+
     def test_program_not_executable(self) -> None:
         self.assert_refused(["run", "--", str(ROOT / "CMakeLists.txt")], 126, "CMakeLists.txt")
 

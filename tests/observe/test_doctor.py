@@ -230,6 +230,13 @@ class Running(fakes.FakeTest):
         self.wait_for(process)
         self.assertIn("libhakmem is not mapped, nor does", texts(self.check(process.pid), Level.PROBLEM))
 
+    def test_process_that_has_ended(self) -> None:
+        process = subprocess.Popen(["true"])
+        self.addCleanup(process.wait)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        with self.assertRaisesRegex(CannotError, f"process {process.pid} has ended"):
+            self.check(process.pid)
+
     def test_static_although_preloaded(self) -> None:
         path = fakes.compile_c(
             "waits-static", "-static", text="#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"

@@ -81,6 +81,7 @@ def _limits(pid: int) -> Iterator[Finding]:
 
 
 def check(pid: int, library: Path) -> list[Finding]:
+    procfs.start_time(pid)  # of one that has ended, and is only not reaped yet, there is nothing to see
     mappings = procfs.mappings(pid)
     mapped = next((mapping for mapping in mappings if locate.is_library(mapping)), None)
     told = _program(pid, library)

@@ -20,7 +20,7 @@ from hakmem_observe.words import count_bytes
 _DEFAULT_RATE = 512 << 10
 _WORDS = {
     (Request.START_PROFILER, errno.EALREADY): "it runs already; hakmem prof stop ends it",
-    (Request.START_PROFILER, errno.ENOTSUP): "not in check mode",
+    (Request.START_PROFILER, errno.ENOTSUP): "there is no profile in check mode",
     (Request.STOP_PROFILER, errno.EALREADY): "it does not run",
     (Request.DUMP_PROFILE, errno.EBUSY): "another one is being written",
 }

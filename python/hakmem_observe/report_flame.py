@@ -52,5 +52,5 @@ def tree(profile: Profile) -> dict[str, Any]:
         for at, what in enumerate(VALUES):
             node.values[at] += site.amount(what).bytes
     values = root.sum_up()
-    name = profile.modules[0].name if profile.modules else "all"
+    name = profile.main.name if profile.main else "all"
     return root.told(Frame(name), [value * _SMALLEST for value in values])

@@ -99,9 +99,8 @@ def embedded(data: Any) -> markupsafe.Markup:
 
 
 def _program(given: Given) -> str:
-    if given.profile and given.profile.modules:
-        return printable(given.profile.modules[0].name)
-    return ""
+    main = given.profile.main if given.profile else None
+    return printable(main.name) if main else ""
 
 
 def _pid(given: Given) -> int:

@@ -50,7 +50,9 @@ def summary(profile: Profile) -> list[str]:
     totals = ", ".join(f"{count_bytes(profile.total(name).bytes)} {name}" for name in VALUES)
     sampled = f"one sample in {count_bytes(profile.rate)}" if profile.rate > 1 else "every block"
     age = duration(max(profile.now_ms - profile.started_ms, 0))
-    return [f"{printable(profile.program)}, process {profile.pid}: {totals}", f"{sampled}, over {age}"]
+    process = f"process {profile.pid}"
+    who = f"{printable(profile.program)}, {process}" if profile.program else process
+    return [f"{who}: {totals}", f"{sampled}, over {age}"]
 
 
 def _total(sites: list[Site], what: str) -> Amount:

@@ -73,6 +73,10 @@ class Module:
         return PurePosixPath(self.path.removesuffix(" (deleted)")).name
 
     @property
+    def is_of_file(self) -> bool:
+        return self.path.startswith("/")
+
+    @property
     def is_allocator(self) -> bool:
         return _LIBRARY.fullmatch(self.name) is not None
 
@@ -90,7 +94,7 @@ class Call:
         return self.frames or (Frame(self._unnamed()),)
 
     def _unnamed(self) -> str:
-        if self.module is None:
+        if self.module is None or not self.module.name:  # compiled at run time, into memory of no file
             return f"{self.address:#x}"
         return f"{self.module.name}+{self.address - self.module.start + self.module.offset:#x}"
 
@@ -142,8 +146,13 @@ class Profile:
         return next((what for what in ("live", "peak", "allocated") if self.total(what).bytes), "live")
 
     @property
+    def main(self) -> Module | None:
+        """The program's own: the first of a file."""
+        return next((module for module in self.modules if module.is_of_file), None)
+
+    @property
     def program(self) -> str:
-        return self.modules[0].path if self.modules else ""
+        return self.main.path if self.main else ""
 
 
 def sum_of(amounts: Iterable[Amount]) -> Amount:

@@ -96,10 +96,12 @@ def resolve(raw: HeapProfile, roots: Iterable[Path] = (Path("/"),)) -> Profile:
     roots = tuple(roots)
     binaries = {module.path: _find(module, roots) for module in modules}
     named = _named(homes, binaries)
-    used = set(homes.values()) | set(modules[:1])
+    # The first is taken for the program's, by pprof too; what is compiled at run time may lie below it.
+    main = next((module for module in modules if module.is_of_file), modules[0])
+    used = {main, *homes.values()}
     full = {
         module: replace(module, build_id=binary.build_id if (binary := binaries[module.path]) else "")
-        for module in modules
+        for module in (main, *(module for module in modules if module != main))
         if module in used
     }
     calls = {

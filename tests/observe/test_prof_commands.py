@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
 import io
 import os
 import tempfile
@@ -16,7 +17,7 @@ import fake_stacks
 
 from hakmem_cli.say import CannotError
 from hakmem_observe import __main__ as command
-from hakmem_observe import pprof, prof_actions, profile_files
+from hakmem_observe import pprof, pprof_schema, prof_actions, profile_files
 from hakmem_observe.remote import Request
 
 TEXT = """\
@@ -86,6 +87,7 @@ class Commands(unittest.TestCase):
             f"prof dump {pid}", f"no profile there; start one: hakmem prof start {pid}", FakeProcess(errno.ENODATA)
         )
         self.check(f"prof start {pid}", "cannot be started: it runs already", FakeProcess(errno.EALREADY))
+        self.check(f"prof start {pid}", "started: there is no profile in check mode", FakeProcess(errno.ENOTSUP))
         self.check(f"prof start {pid}", "cannot be started: Cannot allocate memory", FakeProcess(errno.ENOMEM))
         self.assertEqual(os.listdir(), ["p.heap"])
 
@@ -134,6 +136,21 @@ class Commands(unittest.TestCase):
         self.assertIn("more; --top N shows more", out)
         self.assertNotIn("\x1b", out)
 
+    def test_code_compiled_at_run_time_below_the_program(self) -> None:
+        maps = "40000000-40001000 r-xp 00000000 00:00 0\n7f0000000000"
+        text = TEXT.replace("\n7f0000000000", f"\n{maps}").replace("@ 0x7f", "@ 0x40000010 0x7f")
+        Path("p.heap").write_text(text)
+        code, out, _ = self.run_words("prof show p.heap")
+        self.assertEqual(code, 0)
+        self.assertIn("/no/such/program, process 17: ", out)
+        self.assertIn("0x4000000f", out)
+        self.run_words("prof convert p.heap")
+        message = pprof_schema.Message.FromString(gzip.decompress(Path("p.pb.gz").read_bytes()))
+        names = [message.string_table[one.filename] for one in message.mapping]
+        self.assertEqual(names, ["/no/such/program", ""])
+        self.run_words("report p.heap")
+        self.assertIn("program, process 17", Path("report.html").read_text())
+
     def test_names_cannot_steer_a_terminal(self) -> None:
         Path("p.heap").write_text(TEXT.replace("/no/such/program", "/no/\x1b[31mred"))
         for words in ("prof show p.heap", "prof convert p.heap"):
@@ -173,7 +190,7 @@ class Commands(unittest.TestCase):
             ("prof convert p.heap --what peak", "--what peak: only with --format collapsed"),
             ("prof convert p.heap --format svg", "svg"),
         ):
-            with self.subTest(words):
+            with self.subTest(words[:80]):
                 self.check(words, line)
 
     def test_no_such_process(self) -> None:

@@ -167,7 +167,7 @@ class Refusals(fakes.FakeTest):
                 ([], ("PID|FILE",)),
                 (["1", "--frob"], ("--frob",)),
             ):
-                with self.subTest(" ".join(words)):
+                with self.subTest(" ".join(words)[:80]):
                     self.assert_refused(fakes.hakmem("stat", *words), *told)
 
     def test_process_of_another_version(self) -> None:

@@ -7,9 +7,12 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import IO, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from hakmem_cli.say import CANNOT, CannotError, say
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,7 +22,7 @@ class Parser(argparse.ArgumentParser):
         usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)
         raise CannotError(f"{message}; {usage}")
 
-    def print_help(self, file: IO[str] | None = None) -> None:
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """argparse's own hides that it cannot be written."""
         (sys.stdout if file is None else file).write(self.format_help())
 

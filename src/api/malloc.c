@@ -161,9 +161,11 @@ static FRAGILE NOINLINE void *realloc_otherwise(void *ptr, size_t size)
 /* Is it a block of this thread's that stays where it is? Whatever is not is looked at more closely. */
 ALWAYS_INLINE bool stays(const void *ptr, size_t size)
 {
+    if (HARDENED || size == 0)
+        return false;
     const struct view *view = view_load();
     uintptr_t class = arena_tag(ptr) ^ (uintptr_t)view;
-    if (HARDENED || class >= SIZE_CLASSES || size == 0 || !fits(size_classes[class].size, size))
+    if (class >= SIZE_CLASSES || !fits(size_classes[class].size, size))
         return false;
     const struct slab *slab = arena_span(ptr);
     return slab_holds(slab, ptr) && !slab_is_sparse(slab) && load_relaxed(view->top[class]) != ptr;

@@ -377,6 +377,9 @@ class Building(unittest.TestCase):
         module = self.root / "python" / "hakmem_cli" / "modes.py"
         waits = f"import pathlib, time\npathlib.Path({str(loading)!r}).touch()\ntime.sleep(60)\n"
         module.write_text(module.read_text() + waits)
+        # Ignored by whoever has started the tests, it would be by the launcher too.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         process = self.start()
         while process.poll() is None and not loading.exists():
             time.sleep(0.01)

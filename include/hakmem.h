@@ -110,9 +110,9 @@ HAK_EXPORT int hak_set_limit(size_t soft, size_t hard) HAK_NOTHROW;
 HAK_EXPORT void hak_set_limit_callback(void (*callback)(size_t held, size_t limit, void *data), void *data) HAK_NOTHROW;
 
 /* Sets the mode, as HAKMEM_MODE does at the start: "minimal", "fast", "balanced", "learning" or "research" (docs/learning.md). The
- * mode's values take effect within a few MiB of requests; what was learned before, or loaded, is replaced by them, but size classes that
- * were opened stay. What the environment has set besides the mode stays, and guarded samples and the trace stay as they were started. Returns 0, or EINVAL
- * for another name. Any thread; async-signal-safe. (hakmem's own) */
+ * mode's values take effect within a few MiB of requests; what was learned before, or loaded, is replaced by them, but size
+ * classes that were opened stay. What the environment has set besides the mode stays, and guarded samples and the trace stay
+ * as they were started. Returns 0, or EINVAL for another name. Any thread; async-signal-safe. (hakmem's own) */
 HAK_EXPORT int hak_mode_set(const char *name) HAK_NOTHROW;
 
 /* Starts check mode in a running process, as HAKMEM_CHECK=1 does from the start (docs/safety.md). Blocks from before have no

@@ -21,7 +21,7 @@ from hakmem_bench import (
 )
 from hakmem_bench.model import OURS, CannotError, read
 from hakmem_cli import build
-from hakmem_cli.arguments import Parser, ended
+from hakmem_cli.arguments import Parser, ended, whole_number
 from hakmem_cli.say import say
 
 _COMMANDS = (
@@ -31,9 +31,10 @@ _COMMANDS = (
 
 
 def _repetitions(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 1000:
-        raise argparse.ArgumentTypeError(f"{text}: legal values are 1 to 1000")
-    return int(text)
+    repetitions = whole_number(text, 1, 1000)
+    if repetitions is None:
+        raise argparse.ArgumentTypeError(f"{text[:40]}: legal values are 1 to 1000")
+    return repetitions
 
 
 def _measuring() -> Parser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,12 @@ from hakmem_observe.procfs import Mapping
 SYMBOL = "hak_control"
 
 _MOST_DATA = 16 << 20
+
+_UNREADABLE = (OSError, ELFError, ValueError, KeyError, AttributeError, TypeError, OverflowError)
+"""Of a file that is not there, or no ELF file, or a damaged one."""
+
+_Loads = list[tuple[int, int, int]]
+"""Of each loaded segment: offset in the file, bytes there, and address."""
 
 
 def is_library(mapping: Mapping) -> bool:
@@ -45,40 +51,42 @@ def paths(pid: int, mapping: Mapping) -> Iterator[Path]:
         yield Path(f"/proc/{pid}/root{mapping.path}")
 
 
-def value_of(path: Path, name: str) -> tuple[int, list[tuple[int, int, int]]] | None:
-    """The symbol's value, and of each loaded segment offset in the file, bytes there and address. None: no symbol."""
+def _loads(segments: Iterable[Any]) -> _Loads:
+    return [(segment["p_offset"], segment["p_filesz"], segment["p_vaddr"]) for segment in segments]
+
+
+def value_of(path: Path, name: str) -> tuple[int, _Loads] | None:
+    """The symbol's value, and what the file has loaded. None: no symbol."""
     try:
         with path.open("rb") as file:
             elf = ELFFile(file)
-            loads = [(s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in elf.iter_segments("PT_LOAD")]
+            loads = _loads(elf.iter_segments("PT_LOAD"))
             for section in (".dynsym", ".symtab"):
                 table: Any = elf.get_section_by_name(section)
                 symbols = table.get_symbol_by_name(name) if table is not None else None
                 for symbol in symbols or []:
                     if symbol["st_shndx"] != "SHN_UNDEF":
                         return symbol["st_value"], loads
-    except (OSError, ELFError, ValueError, KeyError, AttributeError, TypeError, UnicodeDecodeError, OverflowError):
+    except _UNREADABLE:
         return None
     return None
 
 
-def value_in_data(path: Path) -> tuple[int, list[tuple[int, int, int]]] | None:
+def value_in_data(path: Path) -> tuple[int, _Loads] | None:
     """As `value_of`, of a program without symbols: where its data have a control block."""
     try:
         with path.open("rb") as file:
-            elf = ELFFile(file)
-            segments: list[Any] = list(elf.iter_segments("PT_LOAD"))
-            loads = [(s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in segments]
+            segments: list[Any] = list(ELFFile(file).iter_segments("PT_LOAD"))
             for segment in segments:
                 if segment["p_flags"] & P_FLAGS.PF_W and segment["p_filesz"] <= _MOST_DATA:
                     for at in control_offsets(segment.data()):
-                        return segment["p_vaddr"] + at, loads
-    except (OSError, ELFError, ValueError, KeyError, AttributeError, TypeError, OverflowError):
+                        return segment["p_vaddr"] + at, _loads(segments)
+    except _UNREADABLE:
         return None
     return None
 
 
-def _bias(mapped: list[Mapping], loads: list[tuple[int, int, int]]) -> int | None:
+def _bias(mapped: list[Mapping], loads: _Loads) -> int | None:
     """What the loader added to the file's addresses."""
     for mapping in mapped:
         for offset, size, address in loads:

@@ -11,16 +11,16 @@ from hakmem_observe.stacks import VALUES
 
 USE = "hakmem prof start|stop|dump PID, hakmem prof convert|show FILE; each has --help"
 
-LARGEST_RATE = 1 << 40
+_LARGEST_RATE = 1 << 40
 
 
 def _rate(text: str) -> int:
     number, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in tuple("KMG") else (text, "")
     shift = {"": 0, "K": 10, "M": 20, "G": 30}[unit]
-    rate = whole_number(number, 1, LARGEST_RATE >> shift)
+    rate = whole_number(number, 1, _LARGEST_RATE >> shift)
     if rate is not None:
         return rate << shift
-    raise argparse.ArgumentTypeError(f"{text[:40]}: legal are 1 to {LARGEST_RATE} bytes, also as 64K, 1M, 1G")
+    raise argparse.ArgumentTypeError(f"{text[:40]}: legal are 1 to {_LARGEST_RATE} bytes, also as 64K, 1M, 1G")
 
 
 def _seconds(text: str) -> float:

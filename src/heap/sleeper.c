@@ -9,11 +9,10 @@
 /* `others`: a heap that the room in its slabs goes to, or NULL. */
 static void empty(struct heap *heap, struct heap *others)
 {
-    bool is_left = mail_state(heap) == MAIL_LEFT; /* it may have become late meanwhile, or another thread's */
     tally(heap, COUNT_EMPTIED);
     heap->believed_asleep = true;
     (void)freeze_empty(heap);
-    if (others != NULL && is_left)
+    if (others != NULL)
         shelf_hand_over(heap, others);
 }
 
@@ -21,10 +20,11 @@ static void collect(struct heap *heap, bool sleeps, struct heap *others)
 {
     if (!freeze_begin(heap))
         return;
-    if (mail_state(heap) == MAIL_FINE) {
+    enum mail_state state = mail_state(heap);
+    if (state == MAIL_FINE) {
         /* of many senders one was here first */
     } else if (sleeps) {
-        empty(heap, others);
+        empty(heap, state == MAIL_LEFT ? others : NULL); /* it may have become late meanwhile, or another thread's */
     } else {
         mail_collect(heap, false);
     }

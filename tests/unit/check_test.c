@@ -71,7 +71,7 @@ static void fills_what_is_new(void)
         CHECK(block[i] == 0);
 }
 
-/* Also where nothing waits; a small one's run, and a large one's units, keep what is in them for now. */
+/* Also where nothing waits; a small one's run, and a large one's units, keep what is in them until they are used again. */
 static void fills_what_is_freed(void)
 {
     start(CHECK_POISON);

@@ -32,14 +32,14 @@ class Elf:
 def read(path: Path) -> Elf:
     try:
         with path.open("rb") as file:
-            return _read(ELFFile(file), locate.value_in_data(path) is not None)
+            return _read(ELFFile(file), path)
     except OSError as error:
         raise CannotError(f"{path}: {error.strerror}") from error
     except (ELFError, ValueError, KeyError, AttributeError, TypeError, OverflowError, AssertionError) as error:
         raise CannotError(f"{path}: a damaged ELF file: {error or type(error).__name__}") from error
 
 
-def _read(elf: ELFFile, has_control: bool) -> Elf:
+def _read(elf: ELFFile, path: Path) -> Elf:
     interpreter = None
     needed: list[str] = []
     segment: Any
@@ -72,5 +72,5 @@ def _read(elf: ELFFile, has_control: bool) -> Elf:
         undefined=frozenset(names[False]),
         exported=frozenset(exported),
         sections=frozenset(section.name for section in elf.iter_sections()),
-        has_control=has_control or locate.SYMBOL in names[True],
+        has_control=locate.SYMBOL in names[True] or locate.value_in_data(path) is not None,
     )

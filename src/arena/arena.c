@@ -65,7 +65,7 @@ static void lay_out(char *at, size_t most)
         tables[i].committed = 0;
         at += table_bytes(&tables[i], most);
     }
-    arena.tags = (uintptr_t *)(void *)tables[TAGS].base;
+    store_relaxed(&arena.tags, (uintptr_t *)(void *)tables[TAGS].base);
     arena.spans = (void **)(void *)tables[SPANS].base;
     arena.superslabs = tables[SUPERSLABS].base;
     range_base = (char *)align_up((uintptr_t)at, HUGE_SIZE);

@@ -62,7 +62,7 @@ extern HIDDEN struct arena arena;
  * outside the range or not a multiple of 8. One rotation makes both tests one compare. */
 ALWAYS_INLINE uintptr_t arena_words(const void *p)
 {
-    return rotate_right((uintptr_t)p - (uintptr_t)arena.base, POINTER_ALIGN_SHIFT);
+    return rotate_right((uintptr_t)p - (uintptr_t)load_in_place(&arena.base), POINTER_ALIGN_SHIFT);
 }
 
 ALWAYS_INLINE uintptr_t arena_unit_of_words(uintptr_t words)
@@ -82,7 +82,7 @@ ALWAYS_INLINE uintptr_t arena_tag(const void *p)
     uintptr_t words = arena_words(p);
     if (words >= load_relaxed(&arena.limit))
         return TAG_NONE;
-    return load_dependent(&arena.tags[arena_unit_of_words(words)]);
+    return load_dependent(&load_in_place(&arena.tags)[arena_unit_of_words(words)]);
 }
 
 /* The slab or large block that holds p, which must lie in a tagged unit. */

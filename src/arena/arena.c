@@ -18,11 +18,13 @@ static const struct layout layouts[] = {
 
 enum {
     GROW_TRIES = 64,
+    AHEAD_TIMES = 4,
     LIMIT_SHARE = 32, /* a step takes at most this part of RLIMIT_AS */
 };
 
 #define GROW_LEAST (16 * MIB)
 #define GROW_MOST (16 * GIB)
+#define AHEAD_LEAST (16 * GIB)
 #define ANYWHERE_MOST (64 * GIB)
 #define ANYWHERE_LEAST (32 * MIB)
 
@@ -30,6 +32,7 @@ struct table {
     char *base;
     size_t entry;     /* bytes */
     size_t per_shift; /* one entry per 1 << per_shift bytes of range */
+    size_t reserved;  /* bytes */
     size_t committed; /* bytes */
 };
 
@@ -62,6 +65,7 @@ static void lay_out(char *at, size_t most)
     range_most = most;
     for (int i = 0; i < TABLES; i++) {
         tables[i].base = at;
+        tables[i].reserved = 0;
         tables[i].committed = 0;
         at += table_bytes(&tables[i], most);
     }
@@ -79,25 +83,48 @@ static size_t tables_most(size_t most)
     return bytes + HUGE_SIZE;
 }
 
+/* The tables are reserved for a longer range than there is, while that costs nothing but address space: a foreign mapping right behind
+ * one would end the growth. */
+static size_t range_ahead(size_t range)
+{
+    bool is_limited = os_address_limit() != SIZE_MAX;
+    return is_limited ? range : max_size(range, min_size(max_size(range * AHEAD_TIMES, AHEAD_LEAST), range_most));
+}
+
+static bool reserve_up_to(struct table *table, size_t bytes)
+{
+    if (bytes <= table->reserved)
+        return true;
+    if (os_reserve(table->base + table->reserved, bytes - table->reserved) == NULL)
+        return false;
+    table->reserved = bytes;
+    return true;
+}
+
+static bool commit_up_to(struct table *table, size_t bytes)
+{
+    if (bytes <= table->committed)
+        return true;
+    if (!os_commit(table->base + table->committed, bytes - table->committed))
+        return false;
+    table->committed = bytes;
+    return true;
+}
+
+static bool extend_table(struct table *table, size_t range)
+{
+    size_t bytes = table_bytes(table, range);
+    bool is_reserved = reserved_whole || bytes <= table->reserved || reserve_up_to(table, table_bytes(table, range_ahead(range)))
+                       || reserve_up_to(table, bytes);
+    return is_reserved && commit_up_to(table, bytes);
+}
+
 /* Makes the tables long enough for `range` bytes. */
 static bool extend_tables(size_t range)
 {
-    for (int i = 0; i < TABLES; i++) {
-        struct table *table = &tables[i];
-        size_t bytes = table_bytes(table, range);
-        if (bytes <= table->committed)
-            continue;
-        char *at = table->base + table->committed;
-        size_t more = bytes - table->committed;
-        if (!reserved_whole && os_reserve(at, more) == NULL)
+    for (int i = 0; i < TABLES; i++)
+        if (!extend_table(&tables[i], range))
             return false;
-        if (!os_commit(at, more)) {
-            if (!reserved_whole)
-                os_release(at, more);
-            return false;
-        }
-        table->committed = bytes;
-    }
     return true;
 }
 

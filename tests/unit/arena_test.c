@@ -1,6 +1,7 @@
 /* arena/arena.h: the range, its growth, and the tag of any 64-bit value. */
 #include "unit.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -221,6 +222,24 @@ static void steps_over_foreign_mappings(void)
     }
 }
 
+/* Whoever maps memory right behind what the tables need now is not in the way of what they need later. */
+static void tables_lead_the_range(void)
+{
+    if (HAK_SANITIZED)
+        return;
+    init();
+    size_t got = 0;
+    grow(SUPERSLAB_SIZE, &got);
+    char *const ends[] = {(char *)(arena.tags + (range_bytes() >> UNIT_SHIFT)), (char *)(arena.spans + (range_bytes() >> UNIT_SHIFT)),
+                          arena.superslabs + (range_bytes() >> SUPERSLAB_SHIFT) * ARENA_SUPERSLAB_ENTRY};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        void *at = (void *)align_up((uintptr_t)ends[i], os_page_size());
+        CHECK(mmap(at, os_page_size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED && errno == EEXIST);
+    }
+    while (range_bytes() < 2 * GIB)
+        grow(256 * MIB, &got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +249,7 @@ int main(void)
         UNIT_TEST(assigns_tags),                   UNIT_TEST(any_value_has_a_tag),
         UNIT_TEST(survives_refusal_at_the_start),  UNIT_TEST(survives_refused_growth),
         UNIT_TEST(takes_less_when_refused_once),   UNIT_TEST(steps_over_foreign_mappings),
+        UNIT_TEST(tables_lead_the_range),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
 }

@@ -1,8 +1,10 @@
 /* Holes in slabs: the part of shelf.h that gives pages back. */
 #include "base/atomic.h"
 #include "config/policy.h"
+#include "heap/relief.h"
 #include "heap/shelf.h"
 #include "span/huge.h"
+#include "span/limit.h"
 
 /* Slabs of huge pages keep their holes if no more than this part of their blocks is free. */
 enum { WHOLE_PART = 8 };
@@ -16,30 +18,52 @@ static size_t purge(struct heap *heap, struct slab *slab)
     return bytes;
 }
 
-/* All of a huge page is in memory. */
-static void split(struct heap *heap, struct slab *slab)
+/* Has its superslab become a huge page since the slab last knew which of its pages are absent? None is, then. */
+static bool is_filled(const struct slab *slab)
 {
-    shelf_note_holes(heap, -slab_absent_bytes(slab));
+    return slab->collapses != huge_collapses_at(slab->base);
+}
+
+void shelf_note_taken(struct heap *heap, const struct slab *slab, size_t bytes)
+{
+    shelf_note_holes(heap, -bytes);
+    if (is_filled(slab)) {
+        huge_counts_again(slab->base, bytes);
+        return;
+    }
+    limit_note_filled(bytes);
+    relief_note(heap);
+}
+
+void shelf_know_absent(struct heap *heap, struct slab *slab)
+{
+    if (!is_filled(slab))
+        return;
+    size_t bytes = slab_absent_bytes(slab);
     slab->absent = 0;
-    huge_split_at(slab->base);
+    slab->collapses = huge_collapses_at(slab->base);
+    shelf_note_holes(heap, -bytes);
+    huge_counts_again(slab->base, bytes);
 }
 
 /* In a huge page few holes are not worth what it saves. */
 static bool is_left_whole(const struct slab *slab)
 {
-    return huge_is_at(slab->base) && slab->free <= slab->blocks / WHOLE_PART;
+    return slab->heat == SLAB_COLD || slab->free <= slab->blocks / WHOLE_PART || !slab_has_holes(slab);
 }
 
 static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)
 {
+    bool huge = huge_is_at(slab->base);
     if (slab->heat == SLAB_HOT && by_age) {
         slab->heat = SLAB_COOL;
         return 0;
     }
-    if (slab->heat == SLAB_COLD || is_left_whole(slab))
+    if (huge ? is_left_whole(slab) : slab->heat == SLAB_COLD && !is_filled(slab))
         return 0;
-    if (huge_is_at(slab->base))
-        split(heap, slab);
+    if (huge)
+        huge_split_at(slab->base);
+    shelf_know_absent(heap, slab);
     return purge(heap, slab);
 }
 

@@ -8,9 +8,9 @@
 #include "heap/classes.h"
 #include "heap/fence.h"
 #include "heap/life.h"
-#include "heap/relief.h"
 #include "heap/report.h"
 #include "heap/stock.h"
+#include "span/huge.h"
 
 enum { RECORD_LEAST = (int)(MIB >> UNIT_SHIFT), RECORD_STEP = 8 };
 
@@ -84,7 +84,8 @@ static struct slab *make_counted(struct heap *heap, unsigned class)
         give_units(heap, base, class, fence, clean);
         return NULL;
     }
-    slab->fence = (uint16_t)fence;
+    slab->fence = (uint8_t)fence;
+    slab->collapses = huge_collapses_at(base);
     if (policy.huge != HUGE_ON) /* a first touch takes more than a page */
         slab_set_clean(slab, clean);
     shelf_note_holes(heap, slab_absent_bytes(slab));
@@ -105,6 +106,7 @@ static struct slab *make(struct heap *heap, unsigned class)
 static void release(struct heap *heap, struct slab *slab)
 {
     unsigned class = slab->class;
+    shelf_know_absent(heap, slab);
     shelf_note_holes(heap, -slab_absent_bytes(slab));
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
     give_units(heap, slab->base, class, slab->fence, slab_clean_units(slab));
@@ -134,21 +136,13 @@ static struct slab *find_room(struct heap *heap, unsigned class, bool may_make)
     return slab;
 }
 
-/* Of blocks that were taken, so many bytes are in pages that had no memory. */
-static void note_filled(struct heap *heap, size_t bytes)
-{
-    shelf_note_holes(heap, -bytes);
-    limit_note_filled(bytes);
-    relief_note(heap);
-}
-
 static unsigned take(struct heap *heap, struct slab *slab, void **top, unsigned want)
 {
     uint32_t absent = slab->absent;
     slab->heat = SLAB_HOT;
     unsigned got = slab_take(slab, top, want);
     if (UNLIKELY(slab->absent != absent))
-        note_filled(heap, slab_bytes_of_pages(absent & ~slab->absent));
+        shelf_note_taken(heap, slab, slab_bytes_of_pages(absent & ~slab->absent));
     if (HARDENED && got > 0)
         fence_touch(slab, *(top - got + 1));
     return got;

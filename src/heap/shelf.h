@@ -50,6 +50,12 @@ ALWAYS_INLINE void shelf_note_holes(struct heap *heap, size_t bytes)
         store_relaxed(&heap->hole_bytes, heap->hole_bytes + bytes);
 }
 
+/* Blocks were taken from the slab that lie in so many bytes of pages that counted as absent. */
+void shelf_note_taken(struct heap *heap, const struct slab *slab, size_t bytes);
+
+/* If the slab's pages have come into memory in a huge page, none of them counts as absent any more. */
+void shelf_know_absent(struct heap *heap, struct slab *slab);
+
 /* Gives back the holes of slabs of this class, pages without a block in use, if nothing was taken from a slab or put into
  * it since before the last such look. Returns their bytes. */
 size_t shelf_purge_cool(struct heap *heap, unsigned class);

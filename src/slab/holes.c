@@ -28,11 +28,21 @@ static uint32_t pages_in_use(const struct slab *slab, unsigned page_shift)
     return pages;
 }
 
+static uint32_t holes_of(const struct slab *slab, unsigned page_shift)
+{
+    uint32_t all = mask32((unsigned)((slab->units * UNIT_SIZE) >> page_shift));
+    return all & ~pages_in_use(slab, page_shift);
+}
+
+bool slab_has_holes(const struct slab *slab)
+{
+    return holes_of(slab, log2_floor(os_page_size())) != 0;
+}
+
 size_t slab_purge_holes(struct slab *slab)
 {
     unsigned page_shift = log2_floor(os_page_size());
-    uint32_t all = mask32((unsigned)((slab->units * UNIT_SIZE) >> page_shift));
-    uint32_t holes = all & ~pages_in_use(slab, page_shift) & ~slab->absent;
+    uint32_t holes = holes_of(slab, page_shift) & ~slab->absent;
     uint32_t purged = (uint32_t)os_purge_pieces(slab->base, holes, page_shift);
     slab->absent |= purged;
     return (size_t)count_ones64(purged) << page_shift;

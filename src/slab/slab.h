@@ -35,7 +35,8 @@ struct slab {
     uint8_t bucket;      /* in which list it is; SLAB_BUCKETS: in none */
     uint8_t heat;        /* enum slab_heat */
     uint32_t absent;     /* bit p: page p has no memory: it was given back or is new, and no block there was taken since */
-    uint16_t fence;      /* units behind it that nothing may touch */
+    uint8_t fence;       /* units behind it that nothing may touch */
+    uint8_t collapses;   /* the superslab's, when `absent` was right (span/huge.h) */
     uint16_t touched;    /* pages from the first that there is memory for; of the hardened library (heap/fence.h) */
     struct list_node link;
     uint64_t bitmap[];
@@ -59,6 +60,9 @@ struct slab *slab_make(unsigned class, void *base);
 
 /* Frees the record. */
 void slab_discard(struct slab *slab);
+
+/* Is there a page in which no block is used? */
+bool slab_has_holes(const struct slab *slab);
 
 /* Bit u of `clean`: unit u of the new slab reads as zero, and has no pages. */
 void slab_set_clean(struct slab *slab, uint32_t clean);

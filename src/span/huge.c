@@ -53,7 +53,7 @@ static void set_huge(struct superslab *s, bool huge)
 static void set_filled(struct superslab *s, size_t bytes)
 {
     size_t before = s->filled * FILLED_STEP;
-    s->filled = (uint16_t)(bytes / FILLED_STEP);
+    store_relaxed(&s->filled, (uint16_t)(bytes / FILLED_STEP));
     store_relaxed(&huge_filled, huge_filled - before + s->filled * FILLED_STEP);
 }
 
@@ -119,10 +119,8 @@ static size_t find_settled(void)
 /* Whether or not it was huge: the kernel may make it so. The pool is locked, and the superslab's shard. */
 static void forbid(struct superslab *s)
 {
-    if (s->huge) {
+    if (s->huge)
         set_huge(s, false);
-        set_filled(s, 0);
-    }
     os_forbid_huge_pages(superslab_base(superslab_index(s)), SUPERSLAB_SIZE);
 }
 
@@ -132,17 +130,22 @@ struct half {
     bool was_huge;
 };
 
+/* What did not count as absent before does not now. */
+static void note_filled(struct superslab *s, size_t bytes)
+{
+    set_filled(s, min_size(s->filled * FILLED_STEP + bytes, SUPERSLAB_SIZE));
+    store_relaxed(&s->collapses, (uint8_t)(s->collapses + 1));
+}
+
 /* If it was given back in part meanwhile, it is no longer marked as huge. */
 static void conclude(struct superslab *s, const struct half *half, bool was_there, enum os_collapse came_to)
 {
     s->settled = 0;
+    if (came_to == OS_COLLAPSED && !half->was_huge)
+        note_filled(s, SUPERSLAB_SIZE - half->resident);
     if (was_there && (came_to != OS_COLLAPSED || !s->huge))
         forbid(s);
-    else if (half->was_huge)
-        return;
-    else if (was_there)
-        set_filled(s, SUPERSLAB_SIZE - half->resident);
-    else
+    else if (!was_there && !half->was_huge)
         set_huge(s, false); /* the kernel was told nothing: where a block that grows is to have huge pages, it may */
 }
 
@@ -207,27 +210,59 @@ void huge_after_fork(void)
     pause_ms = 0;
 }
 
+/* What is not in use is counted by the span layer, which knows. */
+static void bound_filled(struct superslab *s)
+{
+    size_t used = (size_t)count_ones128(s->used & ~s->purging) << UNIT_SHIFT;
+    if (s->filled * FILLED_STEP > used)
+        set_filled(s, used);
+}
+
 void huge_split(struct superslab *s)
 {
-    if (!s->huge)
+    if (!s->huge && s->filled == 0)
         return;
     shards_lock_pool_too(shard_of(s));
     if (s->huge)
         forbid(s);
+    bound_filled(s);
     shards_unlock_pool_too(shard_of(s));
+}
+
+static struct superslab *superslab_of(const void *at)
+{
+    return superslab_at(arena_unit(at) / SUPERSLAB_UNITS);
 }
 
 bool huge_is_at(const void *at)
 {
-    return load_relaxed(&superslab_at(arena_unit(at) / SUPERSLAB_UNITS)->huge);
+    return load_relaxed(&superslab_of(at)->huge);
 }
 
 void huge_split_at(const void *at)
 {
     if (!huge_is_at(at))
         return;
-    struct superslab *s = superslab_at(arena_unit(at) / SUPERSLAB_UNITS);
+    struct superslab *s = superslab_of(at);
     struct span_shard *locked = shards_lock_of(s);
     huge_split(s);
+    lock_drop(&locked->lock);
+}
+
+uint8_t huge_collapses_at(const void *at)
+{
+    return load_relaxed(&superslab_of(at)->collapses);
+}
+
+void huge_counts_again(const void *at, size_t bytes)
+{
+    struct superslab *s = superslab_of(at);
+    if (bytes == 0 || load_relaxed(&s->filled) == 0)
+        return;
+    struct span_shard *locked = shards_lock_of(s);
+    shards_lock_pool_too(locked);
+    size_t filled = s->filled * FILLED_STEP;
+    set_filled(s, filled - min_size(bytes, filled));
+    shards_unlock_pool_too(locked);
     lock_drop(&locked->lock);
 }

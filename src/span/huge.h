@@ -15,7 +15,7 @@
  * all locks of the span layer, not for the system call. A time of clock_now_ms. */
 void huge_consider(uint64_t now_ms);
 
-/* Bytes that came into memory by becoming part of huge pages. A moment old. */
+/* Bytes that came into memory by becoming part of huge pages, and that whoever gave them back counts as absent. A moment old. */
 extern HIDDEN size_t huge_filled;
 
 /* Is the address in a superslab that may be a huge page? Takes no lock. */
@@ -25,6 +25,13 @@ bool huge_is_at(const void *at);
  * lock of its shard, for the second it is held. */
 void huge_split_at(const void *at);
 void huge_split(struct superslab *s);
+
+/* How often the superslab there became a huge page (modulo 256): what is known of its absent pages is as old as the last time. Takes
+ * no lock. */
+uint8_t huge_collapses_at(const void *at);
+
+/* So many bytes of it no longer count as absent. Takes the lock of its shard, and the pool's. */
+void huge_counts_again(const void *at, size_t bytes);
 
 /* In the child of a fork, which holds all locks: another thread's call is over. */
 void huge_after_fork(void);

@@ -26,7 +26,8 @@ struct superslab {
     bool reserved;          /* part of the range */
     bool committed;
     bool queued;            /* in the queue of dirty ones */
-    uint16_t filled;        /* pages of 4 KiB that it got by becoming a huge page */
+    uint16_t filled;        /* pages of 4 KiB that it got by becoming a huge page, and that may count as absent */
+    uint8_t collapses;      /* how often it became one */
     uint8_t settled;        /* passes at which all its units were used (huge.c) */
     bool huge;              /* it may be one huge page: whatever is free of it may hold pages. Changed with the pool's lock too */
     uint8_t shard;          /* to which it belongs, its number */

@@ -205,8 +205,7 @@ enum { BLOCK = 4096, BLOCKS = 32 * 1024 * 1024 / BLOCK };
 
 static char *blocks[BLOCKS];
 
-/* A heap of blocks, of which of each `of` the first `freed` are free again. */
-static struct heap *heap_of_blocks(unsigned freed, unsigned of)
+static struct heap *full_heap(void)
 {
     now_ms = START_MS;
     fake_clock_set(now_ms);
@@ -215,11 +214,24 @@ static struct heap *heap_of_blocks(unsigned freed, unsigned of)
         CHECK((blocks[i] = hak_malloc(BLOCK)) != NULL);
         memset(blocks[i], 1, BLOCK);
     }
-    passes(2);
+    return heap;
+}
+
+/* Of each `of` blocks those from `first` to before `end`. */
+static void free_blocks(struct heap *heap, unsigned first, unsigned end, unsigned of)
+{
     for (unsigned i = 0; i < BLOCKS; i++)
-        if (i % of < freed)
+        if (i % of >= first && i % of < end)
             hak_free(blocks[i]);
     magazine_flush_all(heap);
+}
+
+/* A heap of blocks, of which of each `of` the first `freed` are free again. */
+static struct heap *heap_of_blocks(unsigned freed, unsigned of)
+{
+    struct heap *heap = full_heap();
+    passes(2);
+    free_blocks(heap, 0, freed, of);
     return heap;
 }
 
@@ -248,6 +260,42 @@ static void many_holes_split_it(void)
     CHECK(blocks_in_huge_pages() == 0);
 }
 
+enum { HOLES_OF = 32 };
+
+/* Whose holes, a page of 32, were given back before huge pages filled them. */
+static struct heap *heap_with_filled_holes(void)
+{
+    struct heap *heap = full_heap();
+    free_blocks(heap, 0, 1, HOLES_OF);
+    size_t given = shelf_purge_all(heap);
+    CHECK(given >= BLOCKS / HOLES_OF * BLOCK && given <= heap->hole_bytes);
+    passes(3);
+    CHECK(blocks_in_huge_pages() > BLOCKS / 4 * 3);
+    CHECK(huge_filled >= given / 2 && huge_filled <= given);
+    return heap;
+}
+
+/* Whichever slab splits the page. */
+static void what_a_page_has_filled_is_given_back_again(void)
+{
+    struct heap *heap = heap_with_filled_holes();
+    size_t filled = huge_filled;
+    free_blocks(heap, 1, 2, 4);
+    CHECK(shelf_purge_all(heap) >= BLOCKS / 4 * BLOCK + filled);
+    CHECK(blocks_in_huge_pages() == 0);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        CHECK(os_resident(blocks[i], BLOCK) == (i % HOLES_OF == 0 || i % 4 == 1 ? 0 : BLOCK));
+    CHECK(huge_filled == 0 && heap->hole_bytes >= BLOCKS / 4 * BLOCK + BLOCKS / HOLES_OF * BLOCK);
+}
+
+static void what_a_page_has_filled_serves_again(void)
+{
+    struct heap *heap = heap_with_filled_holes();
+    for (unsigned i = 0; i < BLOCKS / HOLES_OF; i++)
+        CHECK(hak_malloc(BLOCK) != NULL);
+    CHECK(huge_filled <= heap->hole_bytes);
+}
+
 #define HUGE_TEST(function) {#function, needs_huge_pages, NULL, NULL, &(struct unit_case){function}}
 
 int main(void)
@@ -266,6 +314,8 @@ int main(void)
         HUGE_TEST(a_page_with_one_half_split_becomes_huge_again),
         HUGE_TEST(few_holes_stay),
         HUGE_TEST(many_holes_split_it),
+        HUGE_TEST(what_a_page_has_filled_is_given_back_again),
+        HUGE_TEST(what_a_page_has_filled_serves_again),
     };
     return cmocka_run_group_tests_name("huge", tests, NULL, NULL);
 }

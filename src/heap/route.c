@@ -147,16 +147,25 @@ void route_free(struct heap *heap, void *p, const struct freeing *how)
     }
 }
 
-void route_deferred(struct heap *heap)
+/* A place may be empty in a heap that a fork's child has inherited: the handler that had taken it is gone. */
+static void do_deferred(struct heap *heap, uint32_t place)
 {
     static const struct freeing unknown = {.family = FAMILY_UNKNOWN, .size = SIZE_UNKNOWN};
+    void *p = heap->deferred[place];
+    heap->deferred[place] = NULL;
+    if (p != NULL)
+        route_free(heap, p, &unknown);
+}
+
+void route_deferred(struct heap *heap)
+{
     /* Handlers may append while this runs; the count goes back to 0 only if none did since it was read. */
     uint32_t done = 0;
     uint32_t seen = load_relaxed(&heap->deferred_count);
     do {
         owner_add(&heap->counts->of[COUNT_DEFERRED], seen - done);
         for (; done < seen; done++)
-            route_free(heap, heap->deferred[done], &unknown);
+            do_deferred(heap, done);
     } while (!__atomic_compare_exchange_n(&heap->deferred_count, &seen, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 

@@ -14,6 +14,7 @@
 #include "heap/magazine.h"
 #include "heaps.h"
 #include "span/shards.h"
+#include "step.h"
 #include "worker.h"
 
 enum { SIZE = 64, CLASS = 4, BLOCKS = 300, CACHED = 100 };
@@ -235,6 +236,7 @@ static void heap_of_a_busy_door_is_quarantined(void)
 }
 
 static atomic_bool enough;
+static struct worker visitor;
 
 static void come_and_go(void *unused)
 {
@@ -278,6 +280,76 @@ static void child_inherits_heaps_at_whose_door_someone_waits(void)
     worker_wait(&worker);
     worker_run(&worker, use_and_free, NULL);
     worker_stop(&worker);
+}
+
+static atomic_bool is_between;
+static atomic_bool may_end;
+static void *put_off;
+
+/* The place of the block is taken, and nothing stands in it. */
+static void stop_between(int signal)
+{
+    (void)signal;
+    if (vanished->deferred_count != 1 || vanished->deferred[0] != NULL)
+        return;
+    atomic_store(&is_between, true);
+    while (!atomic_load(&may_end)) {}
+}
+
+static void free_step_by_step(int signal)
+{
+    (void)signal;
+    CHECK(step_begin());
+    hak_free(put_off);
+    step_end();
+}
+
+static void interrupt_the_visitor(void)
+{
+    wait_for_the_visitor();
+    CHECK(pthread_kill(visitor.thread, SIGUSR1) == 0);
+    for (int i = 0; i < 5000 && !atomic_load(&is_between); i++)
+        usleep(1000);
+    CHECK(atomic_load(&is_between));
+}
+
+static void take_its_place(void *unused)
+{
+    use_and_free(unused);
+    CHECK(view_load()->heap == vanished && vanished->deferred_count == 0);
+}
+
+static void take_over(void)
+{
+    struct worker heir;
+    CHECK(vanished->deferred_count == 1);
+    worker_start(&heir);
+    worker_run(&heir, take_its_place, NULL);
+    worker_stop(&heir);
+}
+
+/* A handler of who waits at the door puts a free off, and the fork comes while it does: what is not there yet is no block. */
+static void child_inherits_what_was_put_off(void)
+{
+    if (HAK_SANITIZED) /* which keep signals back */
+        return;
+    CHECK(pthread_atfork(interrupt_the_visitor, NULL, NULL) == 0); /* runs after the allocator's */
+    vanished = heap_own();
+    CHECK(signal(SIGTRAP, stop_between) != SIG_ERR && signal(SIGUSR1, free_step_by_step) != SIG_ERR);
+    if (!step_begin())
+        return;
+    step_end();
+    put_off = hak_malloc(SIZE);
+    sem_init(&in_door, 0, 0);
+    worker_start(&visitor);
+    worker_begin(&visitor, come_and_go, NULL);
+    sem_wait(&in_door);
+    fork_and(take_over);
+    atomic_store(&may_end, true);
+    atomic_store(&enough, true);
+    worker_wait(&visitor);
+    worker_run(&visitor, use_and_free, NULL);
+    worker_stop(&visitor);
 }
 
 static int handlers;
@@ -425,6 +497,7 @@ int main(void)
         UNIT_TEST(child_keeps_its_own_frozen_heap),
         UNIT_TEST(heap_of_a_busy_door_is_quarantined),
         UNIT_TEST(child_inherits_heaps_at_whose_door_someone_waits),
+        UNIT_TEST(child_inherits_what_was_put_off),
         UNIT_TEST(heap_whose_word_is_gone_is_quarantined),
         UNIT_TEST(other_handlers_may_allocate),
         UNIT_TEST(budget_survives),

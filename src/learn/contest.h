@@ -25,7 +25,7 @@ enum verdict contest_judge(struct learner *learner);
  * lost. */
 bool contest_is_lost(struct learner *learner);
 
-/* As soon as the epoch now has cost more, in ns, it need not go on: it is the challenger's, and it has lost, whatever comes.
+/* As soon as the epoch now has cost more, in ns, and requested anything, it need not go on: it is the challenger's, and it has lost.
  * UINT64_MAX where the champion's last epoch was not made to last as long. */
 uint64_t contest_ns_most(const struct learner *learner);
 

@@ -201,7 +201,8 @@ static void measure(const struct heap *heap, uint64_t now_ms)
     if (!self.signals.is_halved && ms >= least_ms / 2 && bytes >= least_bytes / 2)
         signals_halve(&self.signals);
     bool is_long_enough = ms >= least_ms && bytes >= least_bytes;
-    if (is_long_enough || epoch_ns(&self.signals.sum) > contest_ns_most(&self.learner))
+    bool is_lost = bytes > 0 && epoch_ns(&self.signals.sum) > contest_ns_most(&self.learner);
+    if (is_long_enough || is_lost)
         end_epoch(now_ms);
 }
 

@@ -284,6 +284,24 @@ static void a_trial_that_has_lost_is_ended(void)
     CHECK(beats_least < EPOCH_BEATS && !is_as_the_mode_says()); /* the mode's values were tried, and cost many times as much */
 }
 
+/* Of a program that only frees just now no cost can be told: it is one for each MiB that is requested. */
+static void a_trial_without_requests_goes_on(void)
+{
+    struct heap *heap = heap_own();
+    start(LEARN_ON);
+    knob_set(KNOB_MAGAZINE_BYTES, (uint32_t)size_class_of(RECORD), 1 << 20);
+    while (!is_as_the_mode_says())
+        play_records();
+    uint64_t before = summary_now().epochs;
+    for (int i = 0; i < EPOCH_BEATS; i++) {
+        heap->counts->of[COUNT_FLUSHED] += 1000000000;
+        tick(heap);
+    }
+    CHECK(summary_now().epochs == before);
+    while (summary_now().epochs == before)
+        play_records();
+}
+
 static void observing_sets_nothing(void)
 {
     start(LEARN_OBSERVE);
@@ -430,6 +448,7 @@ int main(void)
         UNIT_TEST(a_change_in_the_middle_is_seen),
         UNIT_TEST(learns_to_keep_more),
         UNIT_TEST(a_trial_that_has_lost_is_ended),
+        UNIT_TEST(a_trial_without_requests_goes_on),
         UNIT_TEST(observing_sets_nothing),
         UNIT_TEST(off_is_off),
         UNIT_TEST(another_mode_begins_anew),

@@ -25,6 +25,9 @@ enum { SETTLE_BEATS = 2 };
 /* So that a policy that keeps something for a time shows what it does, an epoch lasts so many of those times. */
 enum { EPOCH_DELAYS = 2 };
 
+/* At the process's end, a thread that finds the learner at work waits so many ms. */
+enum { ENTER_TRIES = 50 };
+
 /* Guarded by `busy`. */
 static struct {
     bool runs;
@@ -251,10 +254,21 @@ void learn_forked(void)
     leave();
 }
 
+/* Who is at work comes to an end soon, unless it is this very thread, below a signal handler that ends the process. */
+static bool wait_and_enter(void)
+{
+    for (int tries = 0; !try_enter(); tries++) {
+        if (tries == ENTER_TRIES)
+            return false;
+        os_sleep(1);
+    }
+    return true;
+}
+
 bool learn_show_best(void)
 {
-    if (!try_enter())
-        return true;
+    if (!wait_and_enter())
+        return false;
     bool is_in_force = !is_other_mode();
     if (is_as_begun()) {
         stop_trial();

@@ -22,8 +22,8 @@ void learn_beat(struct heap *heap);
 /* In the child of a fork, where it begins anew, with the best that is known. */
 void learn_forked(void);
 
-/* Before what is learned is saved: puts the best that is known into force, in the place of what is on trial. False: the mode was
- * switched since the last heartbeat, and what was learned is no more in force. */
+/* Before what is learned is saved: puts the best that is known into force, in the place of what is on trial. False: something
+ * else is in force, and is not to be saved: the mode was switched since the last heartbeat, or the learner is at work. */
 bool learn_show_best(void);
 
 /* All words, and all set. */

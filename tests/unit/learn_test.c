@@ -1,13 +1,17 @@
 /* learn/signals.h and learn/learn.h: what is seen of the allocator, and the learner of a process on its heartbeats. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "config/knobs.h"
 #include "config/policy.h"
 #include "fake_os.h"
@@ -377,6 +381,54 @@ static void what_came_late_is_undone(void)
     CHECK(knob_get(KNOB_PURGE_MS, 0) != 77);
 }
 
+static atomic_uint entered;
+static atomic_uint left;
+
+static void tick_and_tell(struct heap *heap)
+{
+    atomic_fetch_add(&entered, 1);
+    tick(heap);
+    atomic_fetch_add(&left, 1);
+}
+
+static void play_first_epoch(void *unused)
+{
+    (void)unused;
+    (void)play_until(1);
+}
+
+/* It has come to the learner, and does not leave it. */
+static void wait_for_who_is_stuck(void)
+{
+    unsigned seen = 0;
+    for (int same = 0; same < 100; usleep(1000)) {
+        bool is_same = atomic_load(&entered) == seen && atomic_load(&left) != seen;
+        same = is_same ? same + 1 : 0;
+        seen = atomic_load(&entered);
+    }
+}
+
+/* Whatever is in force then: it may be on trial. */
+static void what_is_in_force_while_the_learner_works_is_not_saved(void)
+{
+    char path[] = "/tmp/hakmem-learn-XXXXXX";
+    struct worker worker;
+    CHECK(mkdtemp(path) != NULL && rmdir(path) == 0 && mkfifo(path, 0600) == 0 && fail_report_to(path));
+    start(LEARN_ON);
+    policy_mode = MODE_RESEARCH; /* each epoch is reported: to a pipe that nobody reads from */
+    heap_events.heartbeat = tick_and_tell;
+    worker_start(&worker);
+    worker_begin(&worker, play_first_epoch, NULL);
+    wait_for_who_is_stuck();
+    CHECK(!learn_show_best());
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    CHECK(reader >= 0);
+    worker_wait(&worker);
+    CHECK(learn_show_best());
+    worker_stop(&worker);
+    CHECK(unlink(path) == 0);
+}
+
 /* With what is known, and whatever of a trial was in force. */
 static void a_forked_child_begins_anew(void)
 {
@@ -455,6 +507,7 @@ int main(void)
         UNIT_TEST(a_fork_after_a_switch_keeps_the_mode),
         UNIT_TEST(the_same_mode_begins_anew_too),
         UNIT_TEST(what_came_late_is_undone),
+        UNIT_TEST(what_is_in_force_while_the_learner_works_is_not_saved),
         UNIT_TEST(a_forked_child_begins_anew),
         UNIT_TEST(a_childs_time_is_its_own),
         UNIT_TEST(several_threads_beat),

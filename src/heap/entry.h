@@ -17,6 +17,14 @@ ALWAYS_INLINE void entry_enter(struct heap *heap, const struct view *seen)
         freeze_reopen(heap);
 }
 
+/* Takes a lock that may be held for long: by a thief, or by a fork. Nothing of the heap is half done just now. */
+ALWAYS_INLINE void entry_take(struct heap *heap, struct lock *lock)
+{
+    store_release(&heap->in_door, (uint32_t)DOOR_WAITS);
+    lock_take(lock);
+    store_relaxed(&heap->in_door, (uint32_t)DOOR_INSIDE);
+}
+
 ALWAYS_INLINE void entry_leave(struct heap *heap)
 {
     compiler_fence();

@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/fail.h"
 #include "heap/budget.h"
+#include "heap/entry.h"
 #include "heap/interrupt.h"
 #include "heap/keeper.h"
 #include "heap/magazine.h"
@@ -148,9 +149,7 @@ void freeze_reopen(struct heap *heap)
             budget_charge_view(heap);
         return;
     }
-    store_relaxed(&heap->in_door, (uint32_t)DOOR_WAITS);
-    lock_take(&heap->lock);
-    store_relaxed(&heap->in_door, (uint32_t)DOOR_INSIDE);
+    entry_take(heap, &heap->lock);
     if (!interrupt_lasts(heap))
         reopen(heap);
     lock_drop(&heap->lock);

@@ -101,7 +101,7 @@ enum { TWIN_BIT = 13, HEAP_ALIGN = 2 << TWIN_BIT };
 enum door {
     DOOR_OUTSIDE,
     DOOR_INSIDE,
-    DOOR_WAITS, /* at the threshold, until a thief has gone: nothing of the heap is half done */
+    DOOR_WAITS, /* for a lock, where it comes to its door or ends: nothing of the heap is half done */
 };
 
 struct heap {

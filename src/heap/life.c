@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "heap/budget.h"
 #include "heap/delay.h"
+#include "heap/entry.h"
 #include "heap/freeze.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
@@ -138,18 +139,19 @@ void life_retire(struct heap *heap)
 {
     mail_post_all(heap);
     /* One warm heap waits for the next thread; when one does already, this one lends nothing. */
-    lock_take(&life_lock);
+    entry_take(heap, &life_lock);
     bool cleaned = warm.first != NULL;
     lock_drop(&life_lock);
     if (cleaned)
         life_empty(heap);
+    /* Both locks: at no time, which a fork might choose, is the heap nobody's and not idle. */
+    entry_take(heap, &life_lock);
     lock_take(&heap->lock);
     if (heap->tls != NULL)
         store_release(heap->tls, STATIC_VIEW(dead));
     store_relaxed(&heap->tls, NULL);
     store_relaxed(&heap->frozen, (uint32_t)FREEZE_NONE);
     lock_drop(&heap->lock);
-    lock_take(&life_lock);
     idle_push_locked(cleaned ? &clean : &warm, heap);
     lock_drop(&life_lock);
 }

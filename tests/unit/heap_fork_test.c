@@ -282,6 +282,63 @@ static void child_inherits_heaps_at_whose_door_someone_waits(void)
     worker_stop(&worker);
 }
 
+static sem_t may_return;
+
+static void *fill_and_return(void *unused)
+{
+    fill(unused);
+    sem_post(&in_door);
+    sem_wait(&may_return);
+    return unused;
+}
+
+static void wait_until_wanted(const struct lock *lock)
+{
+    for (int i = 0; i < 5000 && !lock_is_wanted(lock); i++)
+        usleep(1000);
+    CHECK(lock_is_wanted(lock));
+}
+
+/* The fork has the life lock, and no heap's yet, when the thread ends. */
+static void *let_it_end(void *newest)
+{
+    struct heap *heap = newest;
+    lock_take(&heap->lock);
+    sem_post(&go_on);
+    wait_until_wanted(&heap->lock);
+    sem_post(&may_return);
+    wait_until_wanted(&life_lock);
+    lock_drop(&heap->lock);
+    return NULL;
+}
+
+static void inherit_of_ending(void)
+{
+    CHECK(vanished->tls == NULL && !vanished->quarantined && vanished->idle_in != NULL);
+    use_and_free(NULL);
+    hak_malloc_trim(0);
+    CHECK(vanished->shelf[CLASS].blocks_out == 0);
+}
+
+/* A thread that ends while another forks waits for that with a heap that is whole. */
+static void child_inherits_heaps_of_ending_threads(void)
+{
+    static struct view *word;
+    pthread_t ending;
+    pthread_t holder;
+    heap_own();
+    sem_init(&in_door, 0, 0);
+    sem_init(&go_on, 0, 0);
+    sem_init(&may_return, 0, 0);
+    CHECK(pthread_create(&ending, NULL, fill_and_return, NULL) == 0);
+    sem_wait(&in_door);
+    CHECK(pthread_create(&holder, NULL, let_it_end, heap_other(&word)) == 0);
+    sem_wait(&go_on);
+    fork_and(inherit_of_ending);
+    CHECK(pthread_join(holder, NULL) == 0 && pthread_join(ending, NULL) == 0);
+    inherit_of_ending();
+}
+
 static atomic_bool is_between;
 static atomic_bool may_end;
 static void *put_off;
@@ -497,6 +554,7 @@ int main(void)
         UNIT_TEST(child_keeps_its_own_frozen_heap),
         UNIT_TEST(heap_of_a_busy_door_is_quarantined),
         UNIT_TEST(child_inherits_heaps_at_whose_door_someone_waits),
+        UNIT_TEST(child_inherits_heaps_of_ending_threads),
         UNIT_TEST(child_inherits_what_was_put_off),
         UNIT_TEST(heap_whose_word_is_gone_is_quarantined),
         UNIT_TEST(other_handlers_may_allocate),

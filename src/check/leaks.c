@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fail.h"
 #include "check/run.h"
@@ -98,13 +99,14 @@ static void look_at_unchecked(void)
 {
     size_t units = arena.limit >> (UNIT_SHIFT - POINTER_ALIGN_SHIFT);
     for (size_t unit = 0; unit < units; unit++) {
-        uintptr_t tag = arena.tags[unit];
+        uintptr_t tag = load_acquire(&arena.tags[unit]);
         uintptr_t start = (uintptr_t)arena.base + (unit << UNIT_SHIFT);
         if (arena_is_slab(tag)) {
             look_at_copy(start, start + UNIT_SIZE);
         } else if (tag == TAG_LARGE) {
-            const struct large *block = arena.spans[unit];
-            look_at_copy(start, start + block->bytes);
+            const struct large *block = load_relaxed(&arena.spans[unit]);
+            if (block != NULL) /* else another thread is just giving it up */
+                look_at_copy(start, start + block->bytes);
         }
     }
 }

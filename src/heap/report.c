@@ -17,18 +17,19 @@ _Noreturn void report_pointer(const char *fault, const void *p)
     if (keeper_now() != NULL)
         keeper_now()->refuse(fault, p);
     uintptr_t tag = tag_of_any(p);
+    const void *span = tag != TAG_NONE ? arena_span(p) : NULL; /* NULL where another thread is just giving it up */
     int thread = os_thread_id();
     if (tag >= TAG_KINDS)
         fail("%s of %p (class %u B, thread %d)", fault, p, size_class_bytes(tag % SIZE_CLASSES), thread);
-    if (tag == TAG_SAMPLED) {
-        const struct slab *slab = arena_span(p);
+    if (tag == TAG_SAMPLED && span != NULL) {
+        const struct slab *slab = span;
         fail("%s of %p (class %u B, thread %d)", fault, p, slab->stride, thread);
     }
-    if (tag == TAG_LARGE || tag == TAG_LARGE_KEPT) {
-        const struct large *block = arena_span(p);
+    if ((tag == TAG_LARGE || tag == TAG_LARGE_KEPT) && span != NULL) {
+        const struct large *block = span;
         fail("%s of %p (large, %zu B, thread %d)", fault, p, block->bytes, thread);
     }
-    if (tag == TAG_LARGE_GONE)
+    if (tag == TAG_LARGE || tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE)
         fail("%s of %p (large, thread %d)", fault, p, thread);
     fail("%s of %p (thread %d)", fault, p, thread);
 }

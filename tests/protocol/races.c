@@ -12,11 +12,13 @@ struct word *word_at(uintptr_t key)
     if (word->run != state->run) {
         word->run = state->run;
         word->locked = false;
-        word->write = word->lock = -1;
+        word->lock = -1;
         for (int actor = 0; actor < ACTORS_MOST; actor++)
-            word->read[actor] = -1;
-        memset(&word->write_clock, 0, sizeof word->write_clock);
-        memset(&word->read_clock, 0, sizeof word->read_clock);
+            word->write[actor] = -1;
+        for (int thread = 0; thread < THREADS_MOST; thread++)
+            word->read[thread] = -1;
+        memset(word->write_clock, 0, sizeof word->write_clock);
+        memset(word->read_clock, 0, sizeof word->read_clock);
     }
     return word;
 }
@@ -66,6 +68,11 @@ bool sched_is_shared(const void *at, size_t bytes)
     return note_use(&(struct op){.kind = OP_WRITE, .at = (uintptr_t)at, .bytes = bytes});
 }
 
+bool is_own_buffer(int reader, int writer)
+{
+    return writer == buffer_of(reader);
+}
+
 bool dependent(int a, const struct op *x, int b, const struct op *y)
 {
     if (a == b || x->kind == OP_VANISH || y->kind == OP_VANISH)
@@ -75,6 +82,8 @@ bool dependent(int a, const struct op *x, int b, const struct op *y)
         return other == OP_STORE || other == OP_FLUSH;
     }
     if (!op_is_memory(x->kind) || !op_is_memory(y->kind) || (op_reads(x->kind) && op_reads(y->kind)))
+        return false;
+    if ((op_reads(x->kind) && is_own_buffer(a, b)) || (op_reads(y->kind) && is_own_buffer(b, a)))
         return false;
     return first_key(x) <= last_key(y) && first_key(y) <= last_key(x);
 }
@@ -115,6 +124,15 @@ static void race(int at, int p, const struct clock *before)
         add_backtrack(at, p, before);
 }
 
+static int last_write(const struct word *word, int p, const struct op *op)
+{
+    int last = -1;
+    for (int q = 0; q < ACTORS_MOST; q++)
+        if (word->write[q] > last && !(op_reads(op->kind) && is_own_buffer(p, q)))
+            last = word->write[q];
+    return last;
+}
+
 void find_races(int p, const struct op *op)
 {
     const struct clock *before = &state->actor[p].clock;
@@ -138,8 +156,9 @@ void find_races(int p, const struct op *op)
             race(word->lock, p, before); /* with its unlock there is none: only one of them can come next */
             continue;
         }
-        race(word->write, p, before);
-        for (int q = 0; !op_reads(op->kind) && q < ACTORS_MOST; q++)
-            race(word->read[q], p, before);
+        race(last_write(word, p, op), p, before);
+        for (int q = 0; !op_reads(op->kind) && q < THREADS_MOST; q++)
+            if (!is_own_buffer(q, p))
+                race(word->read[q], p, before);
     }
 }

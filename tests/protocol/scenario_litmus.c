@@ -101,6 +101,6 @@ const struct protocol_scenario scenarios[] = {
     {"litmus fences", 3, 2, {0}, {store_x_fence_load_y, store_y_fence_load_x}, {one_saw}},
     {"litmus membarrier", 0, 2, {0}, {store_x_load_y, store_y_membarrier_load_x}, {one_saw}},
     {"litmus message", 3, 2, {0}, {store_x_store_y, load_y_load_x}, {in_order}},
-    {"litmus own store", 0, 2, {0}, {store_load_x, load_x}, {0}},
+    {"litmus own store", 2, 2, {0}, {store_load_x, load_x}, {0}},
     {0},
 };

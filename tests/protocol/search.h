@@ -51,11 +51,11 @@ struct word {
     bool shared;
     bool locked;
     uint32_t run;  /* what follows is of this run */
-    int write;     /* node of the last write; -1: none */
-    int read[ACTORS_MOST]; /* nodes of reads since then */
-    int lock;      /* node of the last OP_LOCK */
-    struct clock write_clock;
-    struct clock read_clock;
+    int write[ACTORS_MOST];  /* node of each actor's last write; -1: none */
+    int read[THREADS_MOST];  /* of each thread's last read since the last write of another; or -1 */
+    int lock;                /* node of the last OP_LOCK */
+    struct clock write_clock[ACTORS_MOST];
+    struct clock read_clock[THREADS_MOST];
 };
 
 struct worker {
@@ -108,6 +108,9 @@ bool op_is_memory(enum op_kind kind);
 
 /* Notes who uses the words; true if one of them is shared. */
 bool note_use(const struct op *op);
+
+/* A thread sees its own store in the buffer or in memory: its reads and its buffer's steps are in no order. */
+bool is_own_buffer(int reader, int writer);
 
 bool dependent(int a, const struct op *x, int b, const struct op *y);
 void clock_join(struct clock *clock, const struct clock *other);

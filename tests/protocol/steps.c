@@ -41,27 +41,36 @@ const struct op *next_op(int a)
     return a >= THREADS_MOST ? &state->actor[a - THREADS_MOST].buffer[0].op : &state->actor[a].op;
 }
 
+/* What comes before a step that touches this word. */
+static void join_word(int a, const struct op *op, const struct word *word)
+{
+    struct clock *clock = &state->actor[a].clock;
+    for (int q = 0; q < ACTORS_MOST; q++)
+        if (!(op_reads(op->kind) && is_own_buffer(a, q)))
+            clock_join(clock, &word->write_clock[q]);
+    for (int q = 0; !op_reads(op->kind) && q < THREADS_MOST; q++)
+        if (!is_own_buffer(q, a))
+            clock_join(clock, &word->read_clock[q]);
+}
+
 /* The clocks after a step that touches memory. */
 static void touch_memory(int a, const struct op *op)
 {
-    struct actor *actor = &state->actor[a];
-    for (uintptr_t key = first_key(op); key <= last_key(op); key++) {
-        const struct word *word = word_at(key);
-        clock_join(&actor->clock, &word->write_clock);
-        if (!op_reads(op->kind))
-            clock_join(&actor->clock, &word->read_clock);
-    }
+    const struct clock *clock = &state->actor[a].clock;
+    for (uintptr_t key = first_key(op); key <= last_key(op); key++)
+        join_word(a, op, word_at(key));
     for (uintptr_t key = first_key(op); key <= last_key(op); key++) {
         struct word *word = word_at(key);
         if (op_reads(op->kind)) {
             word->read[a] = state->depth;
-            clock_join(&word->read_clock, &actor->clock);
+            word->read_clock[a] = *clock;
             continue;
         }
-        word->write = state->depth;
-        word->write_clock = actor->clock;
-        for (int q = 0; q < ACTORS_MOST; q++)
-            word->read[q] = -1;
+        word->write[a] = state->depth;
+        word->write_clock[a] = *clock;
+        for (int q = 0; q < THREADS_MOST; q++)
+            if (!is_own_buffer(q, a))
+                word->read[q] = -1;
     }
 }
 

@@ -167,17 +167,18 @@ static void check_slabs(void)
 static void check_shelves(const struct heap *heap)
 {
     size_t units = (arena.limit << POINTER_ALIGN_SHIFT) >> UNIT_SHIFT;
+    uint32_t out[SIZE_CLASSES] = {0};
+    for (size_t unit = 0; unit < units; unit++) {
+        const struct slab *slab = arena.spans[unit];
+        uintptr_t class = arena.tags[unit] ^ (uintptr_t)heap;
+        if (class < SIZE_CLASSES && (unit == 0 || arena.spans[unit - 1] != slab))
+            out[class] += slab->blocks - slab->free;
+    }
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         const struct shelf *shelf = &heap->shelf[class];
         uintptr_t tag = (uintptr_t)heap | class;
-        uint32_t out = 0;
-        for (size_t unit = 0; unit < units; unit++) {
-            const struct slab *slab = arena.spans[unit];
-            if (arena.tags[unit] == tag && (unit == 0 || arena.spans[unit - 1] != slab))
-                out += slab->blocks - slab->free;
-        }
-        if (out != shelf->blocks_out)
-            sched_violation("heap %u: %u blocks of class %u are out, and %u are counted", heap->number, out, class,
+        if (out[class] != shelf->blocks_out)
+            sched_violation("heap %u: %u blocks of class %u are out, and %u are counted", heap->number, out[class], class,
                             shelf->blocks_out);
         if (shelf->current != NULL && arena_tag(shelf->current->base) != tag)
             sched_violation("heap %u: its current slab is tagged as another's", heap->number);
@@ -196,6 +197,8 @@ static void check_state(const struct heap *heap)
         sched_violation("heap %u: its lock is held", heap->number);
     if (heap->in_door != 0)
         sched_violation("heap %u: counts as inside its door", heap->number);
+    if (heap->tls != NULL && heap->frozen == FREEZE_NONE && heap->believed_asleep)
+        sched_violation("heap %u: counts as asleep, and its owner has opened it", heap->number);
     if (heap->tls == NULL && heap->frozen != FREEZE_NONE)
         sched_violation("heap %u: frozen without an owner", heap->number);
     if (heap->tls != NULL) {

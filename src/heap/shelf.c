@@ -106,8 +106,10 @@ static struct slab *make(struct heap *heap, unsigned class)
 static void release(struct heap *heap, struct slab *slab)
 {
     unsigned class = slab->class;
-    shelf_know_absent(heap, slab);
-    shelf_note_holes(heap, -slab_absent_bytes(slab));
+    if (slab->absent != 0) {
+        shelf_know_absent(heap, slab);
+        shelf_note_holes(heap, -slab_absent_bytes(slab));
+    }
     arena_assign(slab->base, slab->units, TAG_NONE, NULL);
     give_units(heap, slab->base, class, slab->fence, slab_clean_units(slab));
     slab_discard(slab);

@@ -96,7 +96,7 @@ ALWAYS_INLINE FRAGILE void free_by(void *block, size_t size, const struct hot_wa
         way->door(block, way->family, size);
         return;
     }
-    uintptr_t class = load_dependent(&load_in_place(&arena.tags)[arena_unit_of_words(words)]) ^ (uintptr_t)view;
+    uintptr_t class = load_dependent(arena_tag_at(words)) ^ (uintptr_t)view;
     if (UNLIKELY(class >= SIZE_CLASSES || !seal_hot_free(block, size_classes[class].size, size))) {
         free_otherwise(block, size, way);
         return;

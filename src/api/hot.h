@@ -70,7 +70,7 @@ ALWAYS_INLINE bool hot_push(struct view *view, void *block)
     uintptr_t words = arena_words(block);
     if (UNLIKELY(words >= load_in_place(&arena.limit)))
         return false;
-    uintptr_t class = load_relaxed(&load_in_place(&arena.tags)[arena_unit_of_words(words)]) ^ (uintptr_t)view;
+    uintptr_t class = load_relaxed(arena_tag_at(words)) ^ (uintptr_t)view;
     if (UNLIKELY(class >= SIZE_CLASSES))
         return false;
     void **top = view->top[class];

@@ -88,13 +88,11 @@ static size_t tables_most(size_t most)
 static size_t range_ahead(size_t range)
 {
     bool is_limited = os_address_limit() != SIZE_MAX;
-    return is_limited ? range : max_size(range, min_size(max_size(range * AHEAD_TIMES, AHEAD_LEAST), range_most));
+    return is_limited ? range : clamp_size(range * AHEAD_TIMES, AHEAD_LEAST, range_most);
 }
 
 static bool reserve_up_to(struct table *table, size_t bytes)
 {
-    if (bytes <= table->reserved)
-        return true;
     if (os_reserve(table->base + table->reserved, bytes - table->reserved) == NULL)
         return false;
     table->reserved = bytes;
@@ -111,10 +109,10 @@ static bool commit_up_to(struct table *table, size_t bytes)
     return true;
 }
 
-static bool extend_table(struct table *table, size_t range)
+static bool extend_table(struct table *table, size_t range, size_t ahead)
 {
     size_t bytes = table_bytes(table, range);
-    bool is_reserved = reserved_whole || bytes <= table->reserved || reserve_up_to(table, table_bytes(table, range_ahead(range)))
+    bool is_reserved = reserved_whole || bytes <= table->reserved || reserve_up_to(table, table_bytes(table, ahead))
                        || reserve_up_to(table, bytes);
     return is_reserved && commit_up_to(table, bytes);
 }
@@ -122,8 +120,9 @@ static bool extend_table(struct table *table, size_t range)
 /* Makes the tables long enough for `range` bytes. */
 static bool extend_tables(size_t range)
 {
+    size_t ahead = range_ahead(range);
     for (int i = 0; i < TABLES; i++)
-        if (!extend_table(&tables[i], range))
+        if (!extend_table(&tables[i], range, ahead))
             return false;
     return true;
 }

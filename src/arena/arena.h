@@ -76,13 +76,19 @@ ALWAYS_INLINE size_t arena_unit(const void *p)
     return ((uintptr_t)p - (uintptr_t)arena.base) >> UNIT_SHIFT;
 }
 
+/* The tag of the unit so many words from the base. A thread may ask, of NULL, while another starts the allocator. */
+ALWAYS_INLINE uintptr_t *arena_tag_at(uintptr_t words)
+{
+    return &load_in_place(&arena.tags)[arena_unit_of_words(words)];
+}
+
 /* The tag of any 64-bit value; TAG_NONE if it cannot be a block of ours. */
 ALWAYS_INLINE uintptr_t arena_tag(const void *p)
 {
     uintptr_t words = arena_words(p);
     if (words >= load_relaxed(&arena.limit))
         return TAG_NONE;
-    return load_dependent(&load_in_place(&arena.tags)[arena_unit_of_words(words)]);
+    return load_dependent(arena_tag_at(words));
 }
 
 /* The slab or large block that holds p, which must lie in a tagged unit. */

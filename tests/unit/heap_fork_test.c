@@ -22,6 +22,14 @@ enum { SIZE = 64, CLASS = 4, BLOCKS = 300, CACHED = 100 };
 static char *blocks[BLOCKS];
 static struct heap *vanished;
 
+/* Another thread brings it about. */
+#define CHECK_SOON(condition)                         \
+    do {                                              \
+        for (int i = 0; i < 5000 && !(condition); i++) \
+            usleep(1000);                             \
+        CHECK(condition);                             \
+    } while (0)
+
 static void fill(void *unused)
 {
     char *cached[CACHED];
@@ -236,6 +244,7 @@ static void heap_of_a_busy_door_is_quarantined(void)
 }
 
 static atomic_bool enough;
+static atomic_bool may_end; /* of the visitor's signal handler, where it has one */
 static struct worker visitor;
 
 static void come_and_go(void *unused)
@@ -249,9 +258,7 @@ static void come_and_go(void *unused)
 /* All heaps are closed by now. */
 static void wait_for_the_visitor(void)
 {
-    for (int i = 0; i < 5000 && load_relaxed(&vanished->in_door) != DOOR_WAITS; i++)
-        usleep(1000);
-    CHECK(load_relaxed(&vanished->in_door) == DOOR_WAITS);
+    CHECK_SOON(load_relaxed(&vanished->in_door) == DOOR_WAITS);
 }
 
 /* But for one block, if its owner was about to free that. */
@@ -265,21 +272,26 @@ static void inherit_all(void)
     CHECK(life_birth(&word) == vanished && vanished->in_door == DOOR_OUTSIDE);
 }
 
+static void fork_among_visits(void (*part)(void))
+{
+    sem_init(&in_door, 0, 0);
+    worker_start(&visitor);
+    worker_begin(&visitor, come_and_go, NULL);
+    sem_wait(&in_door);
+    fork_and(part);
+    atomic_store(&may_end, true);
+    atomic_store(&enough, true);
+    worker_wait(&visitor);
+    worker_run(&visitor, use_and_free, NULL);
+    worker_stop(&visitor);
+}
+
 /* Of a heap whose owner has come to its door and cannot enter, nothing is half done. */
 static void child_inherits_heaps_at_whose_door_someone_waits(void)
 {
     CHECK(pthread_atfork(wait_for_the_visitor, NULL, NULL) == 0); /* runs after the allocator's */
-    struct worker worker;
     heap_own();
-    sem_init(&in_door, 0, 0);
-    worker_start(&worker);
-    worker_begin(&worker, come_and_go, NULL);
-    sem_wait(&in_door);
-    fork_and(inherit_all);
-    atomic_store(&enough, true);
-    worker_wait(&worker);
-    worker_run(&worker, use_and_free, NULL);
-    worker_stop(&worker);
+    fork_among_visits(inherit_all);
 }
 
 static sem_t may_return;
@@ -292,22 +304,15 @@ static void *fill_and_return(void *unused)
     return unused;
 }
 
-static void wait_until_wanted(const struct lock *lock)
-{
-    for (int i = 0; i < 5000 && !lock_is_wanted(lock); i++)
-        usleep(1000);
-    CHECK(lock_is_wanted(lock));
-}
-
 /* The fork has the life lock, and no heap's yet, when the thread ends. */
 static void *let_it_end(void *newest)
 {
     struct heap *heap = newest;
     lock_take(&heap->lock);
     sem_post(&go_on);
-    wait_until_wanted(&heap->lock);
+    CHECK_SOON(lock_is_wanted(&heap->lock));
     sem_post(&may_return);
-    wait_until_wanted(&life_lock);
+    CHECK_SOON(lock_is_wanted(&life_lock));
     lock_drop(&heap->lock);
     return NULL;
 }
@@ -340,7 +345,6 @@ static void child_inherits_heaps_of_ending_threads(void)
 }
 
 static atomic_bool is_between;
-static atomic_bool may_end;
 static void *put_off;
 
 /* The place of the block is taken, and nothing stands in it. */
@@ -365,9 +369,7 @@ static void interrupt_the_visitor(void)
 {
     wait_for_the_visitor();
     CHECK(pthread_kill(visitor.thread, SIGUSR1) == 0);
-    for (int i = 0; i < 5000 && !atomic_load(&is_between); i++)
-        usleep(1000);
-    CHECK(atomic_load(&is_between));
+    CHECK_SOON(atomic_load(&is_between));
 }
 
 static void take_its_place(void *unused)
@@ -397,16 +399,7 @@ static void child_inherits_what_was_put_off(void)
         return;
     step_end();
     put_off = hak_malloc(SIZE);
-    sem_init(&in_door, 0, 0);
-    worker_start(&visitor);
-    worker_begin(&visitor, come_and_go, NULL);
-    sem_wait(&in_door);
-    fork_and(take_over);
-    atomic_store(&may_end, true);
-    atomic_store(&enough, true);
-    worker_wait(&visitor);
-    worker_run(&visitor, use_and_free, NULL);
-    worker_stop(&visitor);
+    fork_among_visits(take_over);
 }
 
 static int handlers;

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hakmem_cli.say import printable
+
 MAGIC = b"hakmem\0\0"
-VERSION = 1
+VERSION = 2
 
 # Where the words of a request are; the live page has them at the same place.
 REQUEST = 16
@@ -19,7 +21,7 @@ PATH = 40
 PATH_BYTES = 512
 HEAD_BYTES = 552
 
-_LAYOUT = 568
+_LAYOUT = 584
 _LAYOUT_BYTES = 176
 CONTROL_BYTES = _LAYOUT + _LAYOUT_BYTES
 
@@ -37,8 +39,10 @@ _MOST_STRIDE = 1 << 20
 _MOST_HEAP_BYTES = 1 << 22
 _MOST_COUNT_BYTES = 1 << 16
 
-METRIC_BYTES = 48
-_METRIC = struct.Struct("<QQQQIIBBBBI")
+_METRIC_BYTES = 32
+_METRIC = struct.Struct("<QQIIBBBB4x")
+_NAME_BYTES = 24  # of a text; the rest says what it is
+_MOST_TEXT_BYTES = 512
 
 # Scopes: an address; an offset in each heap, and a word for each class there; the same within each heap's counts.
 PROCESS, HEAP, CLASS, COUNT, COUNT_CLASS = range(5)
@@ -95,8 +99,6 @@ class Metric:
 
 
 class RawMetric(NamedTuple):
-    name: int
-    about: int
     at: int
     scale: int
     stride: int
@@ -105,11 +107,19 @@ class RawMetric(NamedTuple):
     scope: int
     width: int
     group: int
-    pad: int
 
 
-def read_metric(data: bytes, offset: int) -> RawMetric:
-    return RawMetric(*_METRIC.unpack_from(data, offset))
+def read_metric(data: bytes) -> RawMetric:
+    return RawMetric(*_METRIC.unpack_from(data))
+
+
+def _string(data: bytes) -> str:
+    return printable(data.split(b"\0", 1)[0].decode(errors="replace"))
+
+
+def read_text(data: bytes) -> tuple[str, str]:
+    """A metric's name, and what it says. Nothing unprintable is left."""
+    return _string(data[:_NAME_BYTES]), _string(data[_NAME_BYTES:])
 
 
 def make_metric(raw: RawMetric, name: str, about: str, heap_bytes: int) -> Metric | None:
@@ -193,7 +203,18 @@ def read_layout(control: bytes) -> Layout | None:
     return layout if _is_sound(layout) else None
 
 
-def read_table(control: bytes) -> tuple[int, int, int]:
-    """Address of the table of metrics, how many, bytes of each."""
-    address, count, size = struct.unpack_from("<QII", control, 552)
-    return address, min(count, MOST_METRICS), size
+class Tables(NamedTuple):
+    """Of metrics and of their texts: addresses, how many of each, bytes of one."""
+
+    metrics: int
+    rows: int
+    metric_bytes: int
+    texts: int
+    text_bytes: int
+
+
+def read_tables(control: bytes) -> Tables | None:
+    """None if there are none, or they cannot be."""
+    tables = Tables(*struct.unpack_from("<QIIQI", control, HEAD_BYTES))
+    is_sound = _METRIC_BYTES <= tables.metric_bytes <= 4096 and _NAME_BYTES < tables.text_bytes <= _MOST_TEXT_BYTES
+    return tables._replace(rows=min(tables.rows, MOST_METRICS)) if tables.rows > 0 and is_sound else None

@@ -13,10 +13,10 @@ from pathlib import Path
 from hakmem_cli.say import CannotError
 from hakmem_observe import procfs
 from hakmem_observe.errors import AbsentError, TornError
+from hakmem_observe.layout import VERSION
 from hakmem_observe.snapshot import DECODER, Snapshot, from_json
 
 MAGIC = b"hakmemL\0"
-VERSION = 1
 
 _TEXT = 1024
 _SEQUENCE = 552

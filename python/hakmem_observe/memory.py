@@ -6,10 +6,8 @@ import ctypes
 import errno
 from collections.abc import Sequence
 
-from hakmem_cli.say import printable
 from hakmem_observe.errors import DeniedError, EndedError
 
-_PAGE = 4096  # the smallest there is: a piece that does not cross a multiple of it is readable as a whole or not at all
 _BATCH = 512  # of at most IOV_MAX pieces in a call
 _TOP = 1 << 64
 
@@ -93,19 +91,6 @@ class Memory:
     def word(self, address: int) -> int | None:
         data = self.read(address, 8)
         return None if data is None else int.from_bytes(data, "little")
-
-    def strings(self, addresses: Sequence[int], most: int) -> list[str]:
-        """C strings, cut at `most` bytes (up to a page); empty where there is none. Nothing unprintable is left."""
-        pieces = []
-        for address in addresses:
-            first = min(most, _PAGE - address % _PAGE)
-            pieces += [(address, first), (address + first, most - first)]
-        found = self.read_many(pieces)
-        texts = []
-        for i in range(0, len(found), 2):
-            text = ((found[i] or b"") + (found[i + 1] or b"")).split(b"\0", 1)[0].decode(errors="replace")
-            texts.append(printable(text))
-        return texts
 
     def write(self, address: int, data: bytes) -> bool:
         buffer = ctypes.create_string_buffer(data, len(data))

@@ -17,7 +17,6 @@ from hakmem_observe.snapshot import Number, Snapshot, sound_memory
 from hakmem_observe.superslab_map import read_map
 from hakmem_observe.units import SlabSums, Units, read_units
 
-_MOST_ABOUT = 400
 _INSTEAD_OF_WALK = {"large_live_bytes", "bigcache_bytes", "dirty_bytes", "stock_bytes", "slab_bytes", "slabs"}
 _WALK_PAUSE = 20  # times as long as a walk took
 
@@ -45,25 +44,29 @@ class Reader:
         if layout is None:
             raise TornError(pid, "the layout of its control block is impossible")
         self._layout: Layout = layout
-        self._table = lay.read_table(data)
+        self._tables = lay.read_tables(data)
 
     def is_there(self) -> bool:
         """False after the process has become another program."""
         return self._memory.read(self._address, len(lay.MAGIC)) == lay.MAGIC
 
     def _read_metrics(self) -> list[Metric]:
-        address, count, size = self._table
-        if count == 0 or not lay.METRIC_BYTES <= size <= 4096:
+        tables = self._tables
+        if tables is None:
             return []
-        data = self._memory.read(address, count * size)
-        if data is None:
-            raise TornError(self._memory.pid, "its table of metrics cannot be read")
-        raws = [lay.read_metric(data, i * size) for i in range(count)]
-        texts = self._memory.strings([text for raw in raws for text in (raw.name, raw.about)], _MOST_ABOUT)
+        numbers = self._read_rows(tables.metrics, tables.rows, tables.metric_bytes)
+        texts = self._read_rows(tables.texts, tables.rows, tables.text_bytes)
         made = [
-            lay.make_metric(raw, texts[2 * i], texts[2 * i + 1], self._layout.heap_bytes) for i, raw in enumerate(raws)
+            lay.make_metric(lay.read_metric(row), *lay.read_text(text), self._layout.heap_bytes)
+            for row, text in zip(numbers, texts)
         ]
         return [metric for metric in made if metric is not None]
+
+    def _read_rows(self, address: int, rows: int, size: int) -> list[bytes]:
+        data = self._memory.read(address, rows * size)
+        if data is None:
+            raise TornError(self._memory.pid, "its table of metrics cannot be read")
+        return [data[i * size : (i + 1) * size] for i in range(rows)]
 
     def _values(self, metrics: list[Metric]) -> dict[str, int]:
         """Of those that are the process's."""

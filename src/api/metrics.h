@@ -1,6 +1,6 @@
 /*
- * What is counted, and where it stands: one table, from which the statistics are written here, and read by tools outside
- * (heap/control.h). Words may be a moment old; each is read whole.
+ * What is counted, and where it stands: rows (metrics_table.h) from which the statistics are written here, and read by tools
+ * outside (heap/control.h). Words may be a moment old; each is read whole.
  */
 #ifndef HAK_API_METRICS_H
 #define HAK_API_METRICS_H
@@ -25,8 +25,6 @@ enum metric_group { METRIC_MEMORY, METRIC_COUNTERS, METRIC_OS, METRIC_PROFILE, M
 
 /* The sum of `count` words at `at`, `at` + stride, ..., times `scale`; of a class, one of the words. */
 struct metric {
-    const char *name;
-    const char *about; /* for users: what it says */
     uintptr_t at;
     uint64_t scale;
     uint32_t stride;   /* bytes */
@@ -35,10 +33,18 @@ struct metric {
     uint8_t scope;     /* enum metric_scope */
     uint8_t width;     /* bytes of a word: 4 or 8 */
     uint8_t group;     /* enum metric_group */
-    uint32_t unused;
+};
+
+enum { METRIC_NAME = 24, METRIC_ABOUT = 96 };
+
+/* The characters themselves: the loader would have to relocate a pointer to them in every process. */
+struct metric_text {
+    char name[METRIC_NAME];
+    char about[METRIC_ABOUT]; /* for users: what it says */
 };
 
 extern HIDDEN const struct metric metrics[];
+extern HIDDEN const struct metric_text metric_texts[]; /* text i is of metric i */
 extern HIDDEN const size_t metric_count;
 
 /* Of scopes METRIC_GLOBAL (heap: NULL), METRIC_HEAP and METRIC_COUNT. */

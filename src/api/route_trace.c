@@ -56,7 +56,8 @@ static void describe(char text[TEXT_MOST], const struct heap_counts *before, con
         for (uint32_t word = 0; word < m->count; word++)
             change += (int64_t)(word_of(m, after, word) - word_of(m, before, word));
         if (change != 0)
-            length += fmt_print(text + length, TEXT_MOST - length, "%s %s %ld", length > 0 ? "," : ":", m->name, (long)change);
+            length += fmt_print(text + length, TEXT_MOST - length, "%s %s %ld", length > 0 ? "," : ":", metric_texts[i].name,
+                                (long)change);
     }
 }
 

@@ -44,7 +44,7 @@ static bool is_of_heap(const struct metric *metric)
 static uint64_t sum_of(const char *name)
 {
     for (size_t i = 0; i < metric_count; i++)
-        if (strcmp(metrics[i].name, name) == 0)
+        if (strcmp(metric_texts[i].name, name) == 0)
             return metric_sum(&metrics[i]);
     return 0;
 }
@@ -53,7 +53,7 @@ static void sums_of_group(struct out *out, enum metric_group group)
 {
     for (size_t i = 0; i < metric_count; i++)
         if (metrics[i].group == group && !is_of_class(&metrics[i]))
-            number(out, metrics[i].name, metric_sum(&metrics[i]));
+            number(out, metric_texts[i].name, metric_sum(&metrics[i]));
 }
 
 /* As stats_read has it, from the same words as tools outside. */
@@ -109,7 +109,7 @@ static void row_of_class(struct out *out, unsigned class, const char *before)
             continue;
         for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
             sum += metric_of_class(&metrics[i], heap, class);
-        number(out, metrics[i].name, sum);
+        number(out, metric_texts[i].name, sum);
     }
     out_print(out, "}");
 }
@@ -152,7 +152,7 @@ static void row_of_heap(struct out *out, const struct heap *heap, const char *be
     number(out, "cached_bytes", cached);
     for (size_t i = 0; i < metric_count; i++)
         if (is_of_heap(&metrics[i]) && metrics[i].group <= METRIC_COUNTERS)
-            number(out, metrics[i].name, metric_value(&metrics[i], heap));
+            number(out, metric_texts[i].name, metric_value(&metrics[i], heap));
     out_print(out, "}");
 }
 
@@ -174,16 +174,16 @@ static void locks(struct out *out)
     const char *last = NULL;
     out_print(out, ",\"locks\":[");
     for (size_t i = 0; i < metric_count; i++) {
-        const char *dot = strchr(metrics[i].name, '.');
+        const char *dot = strchr(metric_texts[i].name, '.');
         if (metrics[i].group != METRIC_LOCKS || dot == NULL)
             continue;
-        if (last == NULL || strncmp(last, metrics[i].name, length + 1) != 0) {
+        if (last == NULL || strncmp(last, metric_texts[i].name, length + 1) != 0) {
             char name[32] = {0};
-            length = (size_t)(dot - metrics[i].name);
-            memcpy(name, metrics[i].name, length < sizeof name ? length : sizeof name - 1);
+            length = (size_t)(dot - metric_texts[i].name);
+            memcpy(name, metric_texts[i].name, length < sizeof name ? length : sizeof name - 1);
             out_print(out, "%s{\"name\":\"%s\"", last == NULL ? "" : "},", name);
         }
-        last = metrics[i].name;
+        last = metric_texts[i].name;
         number(out, dot + 1, metric_sum(&metrics[i]));
     }
     out_print(out, "%s]", last != NULL ? "}" : "");

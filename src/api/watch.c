@@ -169,6 +169,8 @@ void watch_start(void)
     stats_begin();
     hak_control.metrics = metrics;
     hak_control.metric_bytes = sizeof metrics[0];
+    hak_control.texts = metric_texts;
+    hak_control.text_bytes = sizeof metric_texts[0];
     store_release(&hak_control.metric_count, (uint32_t)metric_count);
     heap_events.asked = serve_asked;
     if (policy.stats == STATS_BY_SIGNAL)

@@ -14,7 +14,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-enum { CONTROL_VERSION = 1, CONTROL_PATH_MOST = 512 };
+enum { CONTROL_VERSION = 2, CONTROL_PATH_MOST = 512 };
 
 enum control_request {
     REQUEST_NONE,
@@ -85,6 +85,9 @@ struct hak_control {
     const struct metric *metrics;
     uint32_t metric_count;
     uint32_t metric_bytes; /* of one */
+    const struct metric_text *texts; /* as many */
+    uint32_t text_bytes;
+    uint32_t unused;
     struct control_layout layout;
 };
 

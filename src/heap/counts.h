@@ -1,6 +1,6 @@
 /*
  * What the door has done for one heap, since its birth. Written by whoever works on the heap, as the heap itself; read by anyone,
- * a moment old. The texts that explain each to users are in api/metrics.c.
+ * a moment old. The texts that explain each to users are in api/metrics_table.h.
  */
 #ifndef HAK_HEAP_COUNTS_H
 #define HAK_HEAP_COUNTS_H

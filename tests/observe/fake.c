@@ -55,11 +55,13 @@ struct size_class {
 };
 
 struct metric {
-    const char *name, *about;
     uint64_t at, scale;
     uint32_t stride, count;
     uint8_t kind, scope, width, group;
-    uint32_t pad;
+};
+
+struct text {
+    char name[24], about[40];
 };
 
 struct layout {
@@ -81,11 +83,13 @@ struct hak_control {
     char path[512];
     uint64_t metrics;
     uint32_t metric_count, metric_bytes;
+    uint64_t texts;
+    uint32_t text_bytes, pad2;
     struct layout layout;
 };
 
-_Static_assert(offsetof(struct hak_control, layout) == 568 && offsetof(struct layout, superslabs) == 96, "as agreed");
-_Static_assert(sizeof(struct layout) == 176 && sizeof(struct metric) == 48, "as agreed");
+_Static_assert(offsetof(struct hak_control, layout) == 584 && offsetof(struct layout, superslabs) == 96, "as agreed");
+_Static_assert(sizeof(struct layout) == 176 && sizeof(struct metric) == 32, "as agreed");
 
 static const struct size_class classes[CLASSES] = {{16, 0}, {48, 0}, {1024, 0}};
 static void *magazine[2][16];
@@ -103,32 +107,49 @@ static uint64_t purges, held = 123456, heartbeats[4] = {1, 2, 8, (uint64_t)-1}, 
 
 #define OWN(variable) (uint64_t)(uintptr_t)&(variable)
 static struct metric metrics[] = {
-    {"held_bytes", "what counts for the limits", 0, 1, 0, 1, 0, 0, 8, 0, 0},
-    {"soft_limit_bytes", "the soft limit", 0, 1, 0, 1, 0, 0, 8, 0, 0},
-    {"purges", "how often memory was given back", 0, 1, 0, 1, 1, 0, 8, 1, 0},
-    {"heartbeats", "visits for the budget", 0, 1, 8, 4, 1, 0, 8, 1, 0},
-    {"flushes", "full magazines", offsetof(struct heap, flushes), 1, 0, 1, 1, 1, 8, 1, 0},
-    {"refills", "empty magazines", offsetof(struct heap, shelf) + offsetof(struct shelf, refills), 1, sizeof(struct shelf),
-     CLASSES, 1, 2, 8, 1, 0},
-    {"remote_sent_blocks", "sent", offsetof(struct counts, sent), 1, 0, 1, 1, 3, 8, 1, 0},
-    {"slabs", "slabs there are", offsetof(struct counts, slabs), 1, 4, CLASSES, 0, 4, 4, 1, 0},
-    {"mmap", "calls of mmap", 0, 1, 0, 1, 1, 0, 8, 2, 0},
-    {"span.taken", "the span lock", 0, 1, 0, 1, 1, 0, 8, 4, 0},
-    {"span.waits", "waits for it", 0, 1, 0, 1, 1, 0, 8, 4, 0},
-    {"rate_bytes", "bytes between samples", 0, 1, 0, 1, 0, 0, 8, 3, 0},
+    {0, 1, 0, 1, 0, 0, 8, 0},
+    {0, 1, 0, 1, 0, 0, 8, 0},
+    {0, 1, 0, 1, 1, 0, 8, 1},
+    {0, 1, 8, 4, 1, 0, 8, 1},
+    {offsetof(struct heap, flushes), 1, 0, 1, 1, 1, 8, 1},
+    {offsetof(struct heap, shelf) + offsetof(struct shelf, refills), 1, sizeof(struct shelf), CLASSES, 1, 2, 8, 1},
+    {offsetof(struct counts, sent), 1, 0, 1, 1, 3, 8, 1},
+    {offsetof(struct counts, slabs), 1, 4, CLASSES, 0, 4, 4, 1},
+    {0, 1, 0, 1, 1, 0, 8, 2},
+    {0, 1, 0, 1, 1, 0, 8, 4},
+    {0, 1, 0, 1, 1, 0, 8, 4},
+    {0, 1, 0, 1, 0, 0, 8, 3},
+};
+
+/* Of each of them. */
+static struct text texts[] = {
+    {"held_bytes", "what counts for the limits"},
+    {"soft_limit_bytes", "the soft limit"},
+    {"purges", "how often memory was given back"},
+    {"heartbeats", "visits for the budget"},
+    {"flushes", "full magazines"},
+    {"refills", "empty magazines"},
+    {"remote_sent_blocks", "sent"},
+    {"slabs", "slabs there are"},
+    {"mmap", "calls of mmap"},
+    {"span.taken", "the span lock"},
+    {"span.waits", "waits for it"},
+    {"rate_bytes", "bytes between samples"},
 };
 
 __attribute__((visibility("default"))) struct hak_control hak_control = {
     .magic = "hakmem\0",
-    .version = 1,
+    .version = 2,
     .size = sizeof(struct hak_control),
     .metric_count = sizeof metrics / sizeof metrics[0],
     .metric_bytes = sizeof metrics[0],
+    .text_bytes = sizeof texts[0],
 };
 
 static void lay_out(void)
 {
     hak_control.metrics = (uint64_t)(uintptr_t)metrics;
+    hak_control.texts = (uint64_t)(uintptr_t)texts;
     uint64_t at[] = {OWN(held), OWN(soft), OWN(purges), OWN(heartbeats), 0, 0, 0, 0, OWN(maps), OWN(taken), OWN(waits), OWN(rate)};
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
         if (at[i] != 0)
@@ -230,7 +251,8 @@ static void spoil(const char *what)
         metrics[2].count = UINT32_MAX;
         metrics[3].stride = UINT32_MAX;
         metrics[4].at = 1ull << 60;
-        metrics[8].name = (const char *)4096;
+        memset(texts[8].name, 'x', sizeof texts[8].name);
+        memset(texts[9].about, 0xff, sizeof texts[9].about);
         heap[0].counts = (struct counts *)24;
     }
     if (strcmp(what, "version") == 0)
@@ -239,6 +261,8 @@ static void spoil(const char *what)
         hak_control.layout.heap_bytes = 0x7fffffff;
     if (strcmp(what, "metrics") == 0)
         hak_control.metrics = 0x1000;
+    if (strcmp(what, "texts") == 0)
+        hak_control.texts = 0x1000;
     if (strcmp(what, "small") == 0)
         hak_control.size = 100;
 }

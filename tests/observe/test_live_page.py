@@ -15,6 +15,7 @@ import fakes
 from hakmem_cli.say import CannotError
 from hakmem_observe import live_page, locate, procfs
 from hakmem_observe.errors import DeniedError
+from hakmem_observe.layout import VERSION
 from hakmem_observe.remote import Process
 
 TEXT = b'{"schema":"hakmem-stats","version":1,"pid":%d,"unix_ms":1,"memory":{"cached_bytes":77}}'
@@ -35,7 +36,7 @@ class Page(fakes.FakeTest):
         self.addCleanup(denied.stop)
 
     def write(
-        self, *, sequence: int = 2, started: int | None = None, version: int = 1, text: bytes | None = None
+        self, *, sequence: int = 2, started: int | None = None, version: int = VERSION, text: bytes | None = None
     ) -> None:
         pid = self.process.pid
         text = TEXT % pid if text is None else text

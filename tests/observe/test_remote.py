@@ -17,6 +17,7 @@ import fakes
 from hakmem_cli.say import CannotError
 from hakmem_observe import procfs
 from hakmem_observe.errors import AbsentError, EndedError, TornError
+from hakmem_observe.layout import CONTROL_BYTES, HEAD_BYTES
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.snapshot import from_json
 
@@ -123,7 +124,7 @@ class Reading(fakes.FakeTest):
 
 class Damaged(fakes.FakeTest):
     def test_lists_that_never_end_and_wild_pointers(self) -> None:
-        for wrong in ("cycle", "wild", "metrics"):
+        for wrong in ("cycle", "wild", "metrics", "texts"):
             with self.subTest(wrong):
                 started = self.start(wrong=wrong)
                 before = time.monotonic()
@@ -149,9 +150,9 @@ class Damaged(fakes.FakeTest):
         started = self.start(wrong="idle")
         process = Process(started.pid)
         words = process._words
-        control = words.read(0, 744)
+        control = words.read(0, CONTROL_BYTES)
         assert control is not None
-        for offset in range(552, 744, 8):
+        for offset in range(HEAD_BYTES, CONTROL_BYTES, 8):
             for value in (b"\xff" * 8, b"\0" * 8, b"\x01" * 8, (1 << 31).to_bytes(8, "little")):
                 words.write(offset, value)
                 before = time.monotonic()

@@ -1,4 +1,4 @@
-"""Writes the table of docs/statistics.md. Run by hand, after a change of src/api/metrics.c."""
+"""Writes the table of docs/statistics.md. Run by hand, after a change of src/api/metrics_table.h."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ enum { MODEL_BLOCKS = 4000, OPERATIONS = 60000, TEXT_BYTES = 64 * 1024 };
 static uint64_t sum_of(const char *name)
 {
     for (size_t i = 0; i < metric_count; i++)
-        if (strcmp(metrics[i].name, name) == 0)
+        if (strcmp(metric_texts[i].name, name) == 0)
             return metric_sum(&metrics[i]);
     CHECK(!"there is such a metric");
     return 0;
@@ -32,10 +32,11 @@ static void each_is_named_once_and_explained(void)
 {
     for (size_t i = 0; i < metric_count; i++) {
         const struct metric *m = &metrics[i];
-        CHECK(strlen(m->name) > 0 && strlen(m->about) > 0 && m->count > 0 && m->scale > 0);
+        const struct metric_text *text = &metric_texts[i];
+        CHECK(strlen(text->name) > 0 && strlen(text->about) > 0 && m->count > 0 && m->scale > 0);
         CHECK(m->width == 4 || m->width == 8);
         for (size_t j = 0; j < i; j++)
-            CHECK(strcmp(metrics[j].name, m->name) != 0);
+            CHECK(strcmp(metric_texts[j].name, text->name) != 0);
     }
 }
 

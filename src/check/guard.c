@@ -92,11 +92,11 @@ static struct guard_slot *take_slot(void)
     return oldest != NULL && change(oldest, GUARD_FREED, GUARD_BUSY) ? oldest : NULL;
 }
 
-static void note_event(struct guard_event *event)
+static void note_event(struct guard_event *event, const struct os_frame *from)
 {
     struct os_frame here = os_frame_here();
     event->thread = os_thread_id();
-    event->count = (uint32_t)unwind(&here, UNWIND_SOUND, event->calls, GUARD_CALLS);
+    event->count = (uint32_t)unwind(from != NULL ? from : &here, UNWIND_SOUND, event->calls, GUARD_CALLS);
 }
 
 /* The bytes that a block of this size takes. In the hardened library blocks of 8 bytes are requested for what is to be aligned to 16. */
@@ -115,7 +115,7 @@ static void place(struct guard_slot *slot, size_t size)
     memset(slot->block + size, SLACK_BYTE, rounded(size) - size);
 }
 
-static void *allocate(size_t size)
+static void *allocate(size_t size, const struct os_frame *from)
 {
     struct guard_slot *slot = have_pool() ? take_slot() : NULL;
     if (slot == NULL)
@@ -126,21 +126,21 @@ static void *allocate(size_t size)
         return NULL;
     }
     place(slot, size);
-    note_event(&slot->allocated);
+    note_event(&slot->allocated, from);
     slot->freed.count = 0;
     store_release(&slot->state, (uint32_t)GUARD_LIVE);
     return slot->block;
 }
 
 /* Each heartbeat's bytes have the same chance, whatever came before: no pattern of a program is always missed. */
-static void *sample(struct heap *heap, size_t size)
+static void *sample(struct heap *heap, size_t size, const struct os_frame *from)
 {
     int64_t bytes = heap->granted - heap->looked_to;
     size_t rate = policy.guard_bytes;
     heap->looked_to = heap->granted;
     if (rate == 0 || (int64_t)(next_random() % rate) >= bytes || size > os_page_size() || interrupt_holds_magazines(heap))
         return NULL;
-    return allocate(size);
+    return allocate(size, from);
 }
 
 bool guard_find(uintptr_t address, struct guard_place *found)
@@ -186,7 +186,7 @@ static struct guard_slot *slot_at(const void *p)
     return (struct guard_slot *)(uintptr_t)here.slot;
 }
 
-static bool free_guarded(void *p)
+static bool free_guarded(void *p, const struct os_frame *from)
 {
     struct guard_slot *slot = slot_at(p);
     if (slot == NULL)
@@ -197,7 +197,7 @@ static bool free_guarded(void *p)
     const char *changed = changed_slack(slot);
     if (changed != NULL)
         guard_report_pointer(GUARD_WRITTEN_BEYOND, (uintptr_t)changed, here);
-    note_event(&slot->freed);
+    note_event(&slot->freed, from);
     (void)os_close(page_of(slot), pool.page);
     store_relaxed(&slot->freed_in_turn, add_relaxed(&turn, 1u));
     store_release(&slot->state, (uint32_t)GUARD_FREED);

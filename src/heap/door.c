@@ -149,11 +149,11 @@ static void *profiled(size_t size, const struct os_frame *from)
 }
 
 /* A block from elsewhere has no seal. */
-static void *sampled(struct heap *heap, size_t size)
+static void *sampled(struct heap *heap, size_t size, const struct os_frame *from)
 {
     if (heap_events.sample == NULL || (HARDENED && size == SEAL_BYTES))
         return NULL;
-    return heap_events.sample(heap, size - SEAL_BYTES);
+    return heap_events.sample(heap, size - SEAL_BYTES, from);
 }
 
 /* The budget is spent: the request may be a sample, of the profiler's or else of those that are guarded. */
@@ -163,7 +163,7 @@ static COLD void *sample(struct heap *heap, size_t size, struct os_frame from)
     if (!interrupt_holds_magazines(heap) && budget_take_sample(heap))
         block = profiled(size, &from);
     if (block == NULL)
-        block = sampled(heap, size);
+        block = sampled(heap, size, &from);
     relief_note(heap);
     /* cppcheck-suppress returnDanglingLifetime ; a block, not the frame */
     return block;
@@ -209,7 +209,7 @@ static NOINLINE void *from_keeper(const struct keeper *keeper, const struct requ
 
 void *door_malloc_kept(size_t size, size_t align, enum family family)
 {
-    return from_keeper(keeper_now(), &(struct request){size, align, family}, os_frame_here());
+    return from_keeper(keeper_now(), &(struct request){size, align, family}, os_frame_linked());
 }
 
 bool door_resize_kept(void *p, size_t size)
@@ -231,12 +231,12 @@ static COLD void *small_without_heap(size_t size)
     return block;
 }
 
-ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
+ENTRANCE NOINLINE void *door_malloc(size_t size)
 {
     bool zero;
     const struct keeper *keeper = keeper_now();
     if (UNLIKELY(keeper != NULL))
-        return from_keeper(keeper, &(struct request){size, 1, family}, os_frame_here());
+        return from_keeper(keeper, &(struct request){size, 1, FAMILY_MALLOC}, os_frame_linked());
     if (UNLIKELY(size > SMALL_MAX))
         return door_large(size, 1, &zero, 0, DOOR_CALLER);
     bool unborn = view_is(VIEW_UNBORN);
@@ -245,7 +245,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
         return small_without_heap(size);
     if (unborn) /* the caller charged the static view */
         door_charge(heap, size);
-    void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size, os_frame_here()) : NULL;
+    void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size, os_frame_linked()) : NULL;
     if (LIKELY(block == NULL))
         block = small(heap, size);
     door_tell(heap, "malloc", block, size);
@@ -255,9 +255,13 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
     return block;
 }
 
-ENTRANCE NOINLINE void *door_malloc(size_t size)
+/* Only a keeper asks by which function of the language a block was requested. */
+ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 {
-    return malloc_as(size, FAMILY_MALLOC);
+    const struct keeper *keeper = keeper_now();
+    if (UNLIKELY(keeper != NULL))
+        return from_keeper(keeper, &(struct request){size, 1, family}, os_frame_linked());
+    return door_malloc(size);
 }
 
 ENTRANCE NOINLINE void *door_new(size_t size)
@@ -273,13 +277,10 @@ ENTRANCE NOINLINE void *door_new_array(size_t size)
 /* Whoever keeps blocks is told where the program has called the library. `heap`: its door is entered; NULL: not yet. */
 ALWAYS_INLINE void free_as(struct heap *heap, void *p, struct freeing how)
 {
-    struct os_frame here;
+    struct os_frame here = os_frame_linked();
     if (p == NULL)
         return;
-    if (UNLIKELY(keeper_now() != NULL)) {
-        here = os_frame_here();
-        how.from = &here;
-    }
+    how.from = &here;
     if (heap == NULL)
         heap = door_enter();
     if (UNLIKELY(heap == NULL)) {

@@ -73,12 +73,12 @@ ENTRANCE NOINLINE void *door_large(size_t size, size_t align, bool *zero, uintpt
         if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
             uint32_t site = SITE_NONE;
             if (UNLIKELY(asks_site(heap, word, size)))
-                site = ask_site(heap, word, size, os_frame_here(), caller);
+                site = ask_site(heap, word, size, os_frame_linked(), caller);
             block = allocate(heap, size, align, site, zero);
         }
     if (heap != NULL) {
         if (UNLIKELY(heap->view.budget < 0) && block != NULL)
-            sample(heap, block, size, os_frame_here());
+            sample(heap, block, size, os_frame_linked());
         door_tell(heap, "malloc", block, size);
         door_leave(heap);
     }
@@ -124,7 +124,7 @@ ENTRANCE void *door_resize_large(struct large *block, size_t size)
     void *p = heap != NULL || !fork_holds_any_lock() ? resize(heap, block, size) : NULL;
     if (heap != NULL) {
         if (UNLIKELY(heap->view.budget < 0) && p != NULL)
-            sample(heap, p, size, os_frame_here());
+            sample(heap, p, size, os_frame_linked());
         door_tell(heap, "realloc", p, size);
         door_leave(heap);
     }

@@ -25,8 +25,8 @@ struct heap_events {
     void (*heartbeat)(struct heap *heap);
 
     /* A request of a small block that is why the next heartbeat is due: a block from elsewhere, or NULL: the heap's will do.
-     * Inside the door. */
-    void *(*sample)(struct heap *heap, size_t size);
+     * `from`: a function of the library's that the program has called. Inside the door. */
+    void *(*sample)(struct heap *heap, size_t size, const struct os_frame *from);
 
     /* The number of the site of a request for a large block (large/site.h). Inside the door. */
     uint32_t (*site)(const struct site_request *request);
@@ -34,8 +34,9 @@ struct heap_events {
     /* A small request found its magazine empty, and it was filled with so many blocks. Inside the door. Set at any time. */
     void (*refilled)(const struct heap *heap, size_t size, unsigned class, size_t blocks);
 
-    /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. */
-    bool (*free_other)(void *p);
+    /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. `from`: as above, or
+     * NULL. */
+    bool (*free_other)(void *p, const struct os_frame *from);
     bool (*size_of_other)(const void *p, size_t *size);
 
     /* In the child of a fork, whose other threads are gone, as soon as it may use the heap. */

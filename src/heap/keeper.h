@@ -22,7 +22,7 @@ struct freeing {
     enum family family;
     size_t size; /* that it was requested with */
     uintptr_t site; /* that is to have it next, if it is a large block; 0: the one that had it */
-    const struct os_frame *from; /* for a keeper: a function of the library's that the program has called, or NULL */
+    const struct os_frame *from; /* a function of the library's that the program has called, or NULL */
 };
 
 /* What a keeper is asked for. */

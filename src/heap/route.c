@@ -45,7 +45,7 @@ static COLD void free_other(uintptr_t tag, void *p, const struct freeing *how)
     const struct keeper *keeper = keeper_now();
     if (keeper != NULL && keeper->free(p, how))
         return;
-    if (heap_events.free_other == NULL || !heap_events.free_other(p))
+    if (heap_events.free_other == NULL || !heap_events.free_other(p, how->from))
         report_pointer(fault_of(tag), p);
 }
 

@@ -110,10 +110,23 @@ static bool find_module(struct window *window, uintptr_t pc)
     return pc - module->start < module->end - module->start || os_find_module(pc, &window->module);
 }
 
+/* To the caller, as the compiler has promised. */
+static void follow_link(struct os_frame *frame)
+{
+    uintptr_t ra = word_at(frame->fp + WORD);
+    *frame = (struct os_frame){.pc = ra, .sp = frame->fp + 2 * WORD, .fp = word_at(frame->fp), .ra = ra};
+}
+
 /* One step towards the start of the thread; *is_call: what is found there is a return address. */
 static bool step(struct window *window, struct os_frame *frame, bool *is_call)
 {
     struct cfi_rule rule;
+    if (frame->linked) {
+        follow_link(frame);
+        *is_call = true;
+        window->ra_at = 0;
+        return true;
+    }
     /* A call may be the last instruction of a function: where it returns to is another's. */
     uintptr_t pc = *is_call ? frame->pc - 1 : frame->pc;
     bool known = find_module(window, pc);

@@ -14,6 +14,7 @@ struct os_frame {
     uintptr_t sp;
     uintptr_t fp; /* the frame pointer, where code keeps one */
     uintptr_t ra; /* the register with the return address, where there is one (AArch64) */
+    bool linked;  /* what the frame pointer leads to is the caller's, and the address that control returns to */
 };
 
 /* Numbers of these registers in call frame information (the processors' ABI supplements). */
@@ -32,6 +33,18 @@ ALWAYS_INLINE struct os_frame os_frame_here(void)
 #elif defined(__aarch64__)
     __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
                      : "=r"(frame.pc), "=r"(frame.sp), "=r"(frame.fp), "=r"(frame.ra));
+#endif
+    return frame;
+}
+
+/* The same. The compiler is made to keep a frame pointer, so that nothing has to be looked up of the function's own code: that
+ * would bring the library's call frame information into memory. AArch64 does not say by it where the caller's frame begins. */
+ALWAYS_INLINE struct os_frame os_frame_linked(void)
+{
+    struct os_frame frame = os_frame_here();
+#if defined(__x86_64__)
+    frame.fp = (uintptr_t)__builtin_frame_address(0);
+    frame.linked = true;
 #endif
     return frame;
 }

@@ -71,6 +71,16 @@ static void check_again(const struct os_frame *from, const uintptr_t *calls, siz
     CHECK(memcmp(again, calls, wanted * sizeof *calls) == 0);
 }
 
+/* A frame that says itself where its caller is leads to the same calls as the rules of the function that it is of. */
+ALWAYS_INLINE void check_linked(const uintptr_t *calls, size_t count)
+{
+    uintptr_t linked[MOST];
+    struct os_frame here = os_frame_linked();
+    CHECK(unwind(&here, UNWIND_SOUND, linked, MOST) == count && linked[0] == here.pc);
+    CHECK(memcmp(linked + 1, calls + 1, (count - 1) * sizeof *calls) == 0);
+    check_again(&here, linked, count, UNWIND_MEMO);
+}
+
 static NOINLINE size_t check_stack(void)
 {
     EXPECT_CALLER();
@@ -87,6 +97,7 @@ static NOINLINE size_t check_stack(void)
     check_again(&here, calls, count, UNWIND_MEMO);
     check_again(&here, calls, count, count < UNWIND_MEMO ? count : UNWIND_MEMO);
     check_again(&here, calls, count, 1 + count % 7);
+    check_linked(calls, count);
     expected_count--;
     return count;
 }

@@ -35,7 +35,7 @@ static void knobs(struct out *out)
 
 static void row_of_decision(struct out *out, const struct decision *decision, uint64_t start_ms, const char *before)
 {
-    static const char *const kinds[] = {"knob", "state", "class opened", "class closed", "site", "stopped"};
+    static const char kinds[][13] = {"knob", "state", "class opened", "class closed", "site", "stopped"};
     out_print(out, "%s{\"unix_ms\":%lu,\"kind\":\"%s\",\"text\":\"", before, start_ms + decision->ms,
               decision->kind < sizeof kinds / sizeof kinds[0] ? kinds[decision->kind] : "other");
     decision_text(out, decision);
@@ -60,8 +60,8 @@ static void decisions(struct out *out, size_t most, uint64_t start_ms)
 
 static void learner(struct out *out)
 {
-    static const char *const learns[] = {[LEARN_OFF] = "off", [LEARN_OBSERVE] = "observe", [LEARN_ON] = "on"};
-    static const char *const states[LEARNER_STATES] = {
+    static const char learns[][8] = {[LEARN_OFF] = "off", [LEARN_OBSERVE] = "observe", [LEARN_ON] = "on"};
+    static const char states[LEARNER_STATES][7] = {
         [LEARNER_LEARNS] = "learns", [LEARNER_FROZEN] = "frozen", [LEARNER_CANARY] = "canary", [LEARNER_RESTS] = "rests"};
     struct learn_summary now;
     learn_summary(&now);

@@ -21,10 +21,10 @@
 /* A program that mixes them does it all the time. */
 enum { WARNINGS_MOST = 20, CALLS_MOST = 16 };
 
-static const char *const allocators[] = {
+static const char allocators[][15] = {
     [FAMILY_MALLOC] = "malloc", [FAMILY_NEW] = "operator new", [FAMILY_NEW_ARRAY] = "operator new[]"};
 
-static const char *const releasers[] = {
+static const char releasers[][18] = {
     [FAMILY_MALLOC] = "free", [FAMILY_NEW] = "operator delete", [FAMILY_NEW_ARRAY] = "operator delete[]"};
 
 static struct place_event event_of(const struct checked_event *event)

@@ -14,7 +14,7 @@
 #include "os/handler.h"
 #include "os/os.h"
 
-static const char *const fault_kinds[] = {
+static const char fault_kinds[][37] = {
     [GUARD_BAD_POINTER] = "invalid-free",
     [GUARD_DOUBLE_FREE] = "double-free",
     [GUARD_USE_AFTER_FREE] = "heap-use-after-free",

@@ -6,7 +6,7 @@
 
 const char *place_access(const void *context)
 {
-    static const char *const names[] = {
+    static const char names[][8] = {
         [OS_ACCESS_UNKNOWN] = "access",
         [OS_ACCESS_READ] = "READ",
         [OS_ACCESS_WRITE] = "WRITE",

@@ -28,9 +28,9 @@ enum knob {
 };
 
 struct knob_info {
-    const char *name;
-    const char *unit;
-    const char *about;
+    char name[24]; /* the words lie here: pointers would be relocations in each process */
+    char unit[24];
+    char about[88];
     uint32_t count;  /* of values: 1, SIZE_CLASSES or SIZE_BINS */
     uint32_t offset; /* of the first, in struct policy: size_t each */
     uint64_t least;

@@ -22,10 +22,14 @@ enum { DELAY_MOST_MS = 24 * 60 * 60 * 1000, GUARD_SLOTS_MOST = 1024, ROUTES_MOST
 #define PROFILE_BYTES_MOST TIB
 
 struct option {
-    const char *name;
-    const char *legal;   /* for the warning */
-    const char *default_value;
+    char name[16]; /* here, and below, characters: pointers would be relocations in each process */
     bool (*set)(const char *value); /* false: not a legal value */
+};
+
+/* What is said of an option that has none. */
+struct meaning {
+    char default_value[20];
+    char legal[172];
 };
 
 /* 0 is SIZE_MAX, no limit. */
@@ -69,7 +73,7 @@ static bool parse_switch(const char *value, size_t length, bool *out)
 
 static bool parse_huge(const char *value, size_t length, enum huge_pages *out)
 {
-    static const char *const words[] = {[HUGE_AUTO] = "auto", [HUGE_ON] = "on", [HUGE_OFF] = "off"};
+    static const char words[][5] = {[HUGE_AUTO] = "auto", [HUGE_ON] = "on", [HUGE_OFF] = "off"};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (value_is(value, length, words[i])) {
             *out = (enum huge_pages)i;
@@ -147,7 +151,7 @@ static bool set_crash(const char *value)
 
 static bool parse_check(const char *word, size_t length, unsigned *checks)
 {
-    static const char *const words[] = {"free", "redzone", "poison", "quarantine", "leaks", "stacks"};
+    static const char words[][11] = {"free", "redzone", "poison", "quarantine", "leaks", "stacks"};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (value_is(word, length, words[i])) {
             *checks |= 1u << i;
@@ -259,31 +263,40 @@ static bool set_policy_file(const char *value)
 }
 
 /* In the order in which they take effect: a mode first, so that the others refine it. */
-static const struct option options[] = {
-    {"HAKMEM_MODE", POLICY_MODES, "balanced", policy_set_mode},
-    {"HAKMEM_LEARN", POLICY_LEARN, "the mode's", policy_set_learn},
-    {"HAKMEM_POLICY", "an absolute path, of what was learned", "none", set_policy_file},
-    {"HAKMEM_LIMIT", "SOFT or SOFT:HARD, bytes or with K, M, G, T, 0 for none, HARD not below SOFT", "the control group's",
-     set_limit},
-    {"HAKMEM_PURGE", "delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or several with commas between",
-     "the mode's", set_purge},
-    {"HAKMEM_GUARD", "BYTES or BYTES:SLOTS, bytes up to 1T, or with K, M, G, T, 0 for none, 1 to 1024 slots", "the mode's",
-     set_guard},
-    {"HAKMEM_PROFILE", "BYTES or BYTES,PATH, bytes up to 1T, or with K, M, G, T, 0 for none, an absolute path, %p in it for the process",
-     "0", set_profile},
-    {"HAKMEM_CRASH", "0, 1", "0", set_crash},
-    {"HAKMEM_CHECK", "0, 1, or some of free, redzone, poison, quarantine, leaks, stacks with commas between", "0", set_check},
-    {"HAKMEM_TRACE",
-     "route, route:N (1 to 1000000), ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an "
-     "absolute path",
-     "none", set_trace},
-    {"HAKMEM_STATS", "exit, a signal (HUP, USR1, USR2, WINCH, or with SIG before it), or an absolute path", "none", set_stats},
-    {"HAKMEM_LIVE", "an absolute path of a directory, for a page that tools may read", "none", set_live},
-    {"HAKMEM_REPORT", "an absolute path, for the reports of checks, guards and crashes", "stderr", fail_report_to},
-};
+#define OPTIONS(X)                                                                                                                \
+    X("HAKMEM_MODE", policy_set_mode, "balanced", POLICY_MODES)                                                                   \
+    X("HAKMEM_LEARN", policy_set_learn, "the mode's", POLICY_LEARN)                                                               \
+    X("HAKMEM_POLICY", set_policy_file, "none", "an absolute path, of what was learned")                                          \
+    X("HAKMEM_LIMIT", set_limit, "the control group's",                                                                           \
+      "SOFT or SOFT:HARD, bytes or with K, M, G, T, 0 for none, HARD not below SOFT")                                             \
+    X("HAKMEM_PURGE", set_purge, "the mode's",                                                                                    \
+      "delay=MS (0 to 86400000), thread=on|off, huge=auto|on|off, or several with commas between")                                \
+    X("HAKMEM_GUARD", set_guard, "the mode's",                                                                                    \
+      "BYTES or BYTES:SLOTS, bytes up to 1T, or with K, M, G, T, 0 for none, 1 to 1024 slots")                                    \
+    X("HAKMEM_PROFILE", set_profile, "0",                                                                                         \
+      "BYTES or BYTES,PATH, bytes up to 1T, or with K, M, G, T, 0 for none, an absolute path, %p in it for the process")          \
+    X("HAKMEM_CRASH", set_crash, "0", "0, 1")                                                                                     \
+    X("HAKMEM_CHECK", set_check, "0", "0, 1, or some of free, redzone, poison, quarantine, leaks, stacks with commas between")    \
+    X("HAKMEM_TRACE", set_trace, "none",                                                                                          \
+      "route, route:N (1 to 1000000), ptr:0xADDRESS, ptr:heap+0xBYTES, class:BYTES (1 to 32768), or one of them, a comma and an " \
+      "absolute path")                                                                                                            \
+    X("HAKMEM_STATS", set_stats, "none", "exit, a signal (HUP, USR1, USR2, WINCH, or with SIG before it), or an absolute path")   \
+    X("HAKMEM_LIVE", set_live, "none", "an absolute path of a directory, for a page that tools may read")                         \
+    X("HAKMEM_REPORT", fail_report_to, "stderr", "an absolute path, for the reports of checks, guards and crashes")
+
+#define OPTION(option, setter, value, values) {option, setter},
+#define MEANING(option, setter, value, values) {value, values},
+static const struct option options[] = {OPTIONS(OPTION)};
+static const struct meaning meanings[] = {OPTIONS(MEANING)};
+
+/* An array that is full has no end. */
+#define FITS(option, setter, value, values)                                                                          \
+    &&sizeof(option) <= sizeof options[0].name && sizeof(value) <= sizeof meanings[0].default_value                    \
+        && sizeof(values) <= sizeof meanings[0].legal
+_Static_assert(true OPTIONS(FITS), "a text is too long");
 
 /* Read by the launcher; legal here, without effect. */
-static const char *const launcher_names[] = {"HAKMEM_DISABLE"};
+static const char launcher_names[][15] = {"HAKMEM_DISABLE"};
 
 /* The value, if `entry` is "NAME=VALUE", else NULL. */
 static const char *value_of(const char *entry, const char *name)
@@ -303,13 +316,13 @@ static bool is_known(const char *entry)
     return false;
 }
 
-static void apply(const struct option *option, char **environment)
+static void apply(const struct option *option, const struct meaning *meaning, char **environment)
 {
     for (char **entry = environment; *entry != NULL; entry++) {
         const char *value = value_of(*entry, option->name);
         if (value != NULL && !option->set(value))
-            warn("%s=%s: legal values are %s; using %s", option->name, value, option->legal,
-                 option->default_value);
+            warn("%s=%s: legal values are %s; using %s", option->name, value, meaning->legal,
+                 meaning->default_value);
     }
 }
 
@@ -330,7 +343,7 @@ void options_load(char **environment)
     if (environment == NULL || os_is_secure())
         return;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        apply(&options[i], environment);
+        apply(&options[i], &meanings[i], environment);
     for (char **entry = environment; *entry != NULL; entry++)
         warn_unknown(*entry);
 }

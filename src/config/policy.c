@@ -114,7 +114,7 @@ bool policy_switch_mode(const char *name)
 
 static bool parse_part(const char *word, size_t length, unsigned *parts)
 {
-    static const char *const words[] = {"bigcache", "sites", "classes", "elo", "evolution"};
+    static const char words[][10] = {"bigcache", "sites", "classes", "elo", "evolution"};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (value_is(word, length, words[i])) {
             *parts |= 1u << i;
@@ -138,7 +138,7 @@ static bool parse_parts(const char *word, unsigned *parts)
 
 bool policy_set_learn(const char *value)
 {
-    static const char *const words[] = {[LEARN_OFF] = "off", [LEARN_OBSERVE] = "observe", [LEARN_ON] = "on"};
+    static const char words[][8] = {[LEARN_OFF] = "off", [LEARN_OBSERVE] = "observe", [LEARN_ON] = "on"};
     const char *colon = strchr(value, ':');
     size_t length = colon != NULL ? (size_t)(colon - value) : strlen(value);
     unsigned parts = LEARN_ALL;

@@ -27,7 +27,7 @@ static void knob_decision(struct out *out, const struct decision *decision)
 
 static void state_decision(struct out *out, uint32_t state)
 {
-    static const char *const sentences[LEARNER_STATES] = {
+    static const char sentences[LEARNER_STATES][42] = {
         [LEARNER_LEARNS] = "learns: policies compete",
         [LEARNER_FROZEN] = "frozen: the best policy stays in force",
         [LEARNER_CANARY] = "canary: is it still the best?",

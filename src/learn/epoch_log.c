@@ -26,7 +26,7 @@ static unsigned long held_kib(const struct epoch *epoch)
 
 void epoch_log(const struct learner *learner, const struct epoch *epoch)
 {
-    static const char *const states[LEARNER_STATES] = {"learns", "frozen", "canary", "rests"};
+    static const char states[LEARNER_STATES][7] = {"learns", "frozen", "canary", "rests"};
     char ratings[RATINGS_MOST];
     write_ratings(ratings, learner);
     note("hakmem: epoch: %lu ms: %s, arm %u of champion %u, lasts %lu ms, requested %lu KiB, cost %lu ns, held %lu KiB, work %lu ns,"

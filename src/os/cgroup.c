@@ -74,7 +74,7 @@ static bool find_directory(struct search *search, enum cgroup_version version)
 /* Without a mountinfo: where it is mounted everywhere. */
 static bool guess_directory(struct search *search, enum cgroup_version version)
 {
-    static const char *const usual[CGROUP_CONTROLLERS][CGROUP_VERSIONS] = {
+    static const char usual[CGROUP_CONTROLLERS][CGROUP_VERSIONS][22] = {
         [CGROUP_MEMORY] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"},
         [CGROUP_CPU] = {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"},
     };

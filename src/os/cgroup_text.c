@@ -18,7 +18,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-static const char *const controllers[CGROUP_CONTROLLERS] = {[CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu"};
+static const char controllers[CGROUP_CONTROLLERS][7] = {[CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu"};
 
 enum cgroup_version cgroup_parse_membership(const char *line, enum cgroup_controller what, const char **path)
 {

@@ -21,12 +21,17 @@ SCRIPT = ROOT / "cmake" / "layout.ld"
 _SECONDS = 300
 # A program that runs for long has guarded samples; these are short, and have them at once.
 _SOON = {"HAKMEM_GUARD": "64K"}
-# The least that a process does: it starts, it ends, it allocates a little.
-_FIRST = (("/bin/true",), ("pairs", "100", "64"))
-_SECOND = (
+# What a process of one thread does with small blocks.
+_FIRST = (
+    ("/bin/true",),
+    ("pairs", "100", "64"),
     ("random_mixed", "20000", "mixed", "42", "--slots", "8192"),
     ("nodes", "tree", "2000", "3", "42"),
+    ("nodes", "list", "2000", "3", "42"),
+    ("nodes", "hash", "2000", "3", "42"),
     ("growing", "string", "300", "42"),
+)
+_SECOND = (
     ("growing", "moving", "2", "42"),
     ("zeroed", "300", "42"),
     ("aligned", "500000", "42"),
@@ -35,17 +40,18 @@ _SECOND = (
     ("short_threads", "20", "42"),
     ("larson", "1", "8", "1000", "5000", "100", "4141", "2"),
     ("handover", "ring", "2000", "42"),
+    ("perl", "-e", "1"),
 )
 # The second goes on for long enough to learn; the first ends at once, and is to be none the larger for its mode.
 _LEARNS = (("/bin/true",), ("random_mixed", "30000000", "mixed", "42"), ("large", "100", "42"))
 _LEARNING = {"HAKMEM_MODE": "learning"}
 # Each has what those before it have not.
-_BLOCKS = (("at the start", _FIRST, {}), ("later", _SECOND, _SOON), ("in mode learning", _LEARNS, _LEARNING))
+_BLOCKS = (("at first", _FIRST, _SOON), ("later", _SECOND, _SOON), ("in mode learning", _LEARNS, _LEARNING))
 _MARKED = "    /* {name}: generated {end} here */\n"
 
 
 def _ran(library: Path, words: tuple[str, ...], options: dict[str, str]) -> set[str]:
-    """The names of all functions that were called, whosever they are."""
+    """The names of the library's functions that ran; those of libc have some names in common with them."""
     with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
         file = Path(directory) / "calls"
         done = subprocess.run(
@@ -56,7 +62,21 @@ def _ran(library: Path, words: tuple[str, ...], options: dict[str, str]) -> set[
         if done.returncode != 0 or not file.exists():
             last = runner.last_line(done.stderr)
             raise CannotError(f"{' '.join(words)} under valgrind: exit {done.returncode}: {last}")
-        return set(re.findall(r"^c?fn=\(\d+\) ([^\s']+)", file.read_text(), re.MULTILINE))
+        return _functions_of(library.resolve(), file.read_text())
+
+
+def _functions_of(library: Path, calls: str) -> set[str]:
+    """Of callgrind's file, in which a name stands where its number is met first, be it of who calls or of who is called."""
+    given = re.findall(r"^c?(ob|fn)=(\(\d+\)) (\S+)", calls, re.MULTILINE)
+    names = {kind + number: name for kind, number, name in given}
+    own = set()
+    where = ""
+    for kind, number in re.findall(r"^(ob|fn)=(\(\d+\))", calls, re.MULTILINE):
+        if kind == "ob":
+            where = names[kind + number]
+        elif where == str(library):
+            own.add(names[kind + number].partition("'")[0])
+    return own
 
 
 def _sections(name: str, own: set[str]) -> list[str]:

@@ -112,7 +112,7 @@ static void give(char *at, unsigned units, uint32_t clean)
 }
 
 /* What there is of a group. */
-static void give_group(struct heap *heap, struct unit_group *group)
+static NOINLINE void give_group(struct heap *heap, struct unit_group *group)
 {
     uint32_t clean = group->clean;
     uint32_t left = group->free;

@@ -282,7 +282,7 @@ struct large *bigcache_evict(uint64_t before_ms)
     return evicted;
 }
 
-static void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct list *old)
+static NOINLINE void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct list *old)
 {
     if (load_relaxed(&shard->bytes) == 0)
         return;

@@ -215,9 +215,9 @@ void learn_start(void)
     fit_follow_policy();
 }
 
-void learn_beat(struct heap *heap)
+static COLD void beat(const struct heap *heap)
 {
-    if ((load_relaxed(&policy.learn) == LEARN_OFF && !load_relaxed(&self.runs)) || !try_enter())
+    if (!try_enter())
         return;
     uint64_t now_ms = clock_now_ms();
     fit_at_heartbeat(now_ms - start_ms);
@@ -228,6 +228,12 @@ void learn_beat(struct heap *heap)
     if (self.runs && !self.settles)
         measure(heap, now_ms);
     leave();
+}
+
+void learn_beat(struct heap *heap)
+{
+    if (load_relaxed(&policy.learn) != LEARN_OFF || load_relaxed(&self.runs))
+        beat(heap);
 }
 
 static void stop_trial(void)

@@ -150,7 +150,7 @@ static void conclude(struct superslab *s, const struct half *half, bool was_ther
 }
 
 /* Without locks. If pages of a superslab are given back meanwhile, it is known as split by then. */
-static void collapse(size_t index, uint64_t now_ms)
+static COLD void collapse(size_t index, uint64_t now_ms)
 {
     struct half halves[HUGE_SUPERSLABS];
     size_t in_memory = 0;
@@ -218,15 +218,19 @@ static void bound_filled(struct superslab *s)
         set_filled(s, used);
 }
 
-void huge_split(struct superslab *s)
+static COLD void split(struct superslab *s)
 {
-    if (!s->huge && s->filled == 0)
-        return;
     shards_lock_pool_too(shard_of(s));
     if (s->huge)
         forbid(s);
     bound_filled(s);
     shards_unlock_pool_too(shard_of(s));
+}
+
+void huge_split(struct superslab *s)
+{
+    if (s->huge || s->filled > 0)
+        split(s);
 }
 
 static struct superslab *superslab_of(const void *at)

@@ -231,12 +231,10 @@ static COLD void *small_without_heap(size_t size)
     return block;
 }
 
-ENTRANCE NOINLINE void *door_malloc(size_t size)
+/* By whichever function of the language: only a keeper asks. */
+ENTRANCE NOINLINE static void *malloc_unkept(size_t size)
 {
     bool zero;
-    const struct keeper *keeper = keeper_now();
-    if (UNLIKELY(keeper != NULL))
-        return from_keeper(keeper, &(struct request){size, 1, FAMILY_MALLOC}, os_frame_linked());
     if (UNLIKELY(size > SMALL_MAX))
         return door_large(size, 1, &zero, 0, DOOR_CALLER);
     bool unborn = view_is(VIEW_UNBORN);
@@ -255,13 +253,17 @@ ENTRANCE NOINLINE void *door_malloc(size_t size)
     return block;
 }
 
-/* Only a keeper asks by which function of the language a block was requested. */
 ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 {
     const struct keeper *keeper = keeper_now();
     if (UNLIKELY(keeper != NULL))
         return from_keeper(keeper, &(struct request){size, 1, family}, os_frame_linked());
-    return door_malloc(size);
+    return malloc_unkept(size);
+}
+
+ENTRANCE NOINLINE void *door_malloc(size_t size)
+{
+    return malloc_as(size, FAMILY_MALLOC);
 }
 
 ENTRANCE NOINLINE void *door_new(size_t size)

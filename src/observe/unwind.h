@@ -16,8 +16,8 @@
 /* Does the stack have to be as the program's code has left it? */
 enum unwind_trust {
     UNWIND_SOUND,  /* as for exceptions: it is the caller's own, and where it leads control will return to. No system call */
-    UNWIND_BROKEN, /* nothing read from it is believed: each word is copied by the kernel. A stack that has been overwritten
-                      ends early; and each after one call, where the kernel does not copy */
+    UNWIND_BROKEN, /* nothing read from it is believed, but for a first frame that is linked: each word is copied by the kernel. A
+                      stack that has been overwritten ends early; and each after one call, where the kernel does not copy */
 };
 
 /* The addresses of the instructions in progress, from->pc first, then the calls that led there; at most `most`. Returns how

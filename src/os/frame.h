@@ -14,7 +14,7 @@ struct os_frame {
     uintptr_t sp;
     uintptr_t fp; /* the frame pointer, where code keeps one */
     uintptr_t ra; /* the register with the return address, where there is one (AArch64) */
-    bool linked;  /* what the frame pointer leads to is the caller's, and the address that control returns to */
+    bool linked;  /* the frame pointer leads to the caller's, and to where control returns: of a function that has not returned yet */
 };
 
 /* Numbers of these registers in call frame information (the processors' ABI supplements). */

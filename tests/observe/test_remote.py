@@ -124,7 +124,7 @@ class Reading(fakes.FakeTest):
 
 class Damaged(fakes.FakeTest):
     def test_lists_that_never_end_and_wild_pointers(self) -> None:
-        for wrong in ("cycle", "wild", "metrics", "texts"):
+        for wrong in ("cycle", "wild"):
             with self.subTest(wrong):
                 started = self.start(wrong=wrong)
                 before = time.monotonic()
@@ -135,6 +135,11 @@ class Damaged(fakes.FakeTest):
                 except TornError as error:
                     self.assertIn("changed while it was read", str(error))
                 self.assertLess(time.monotonic() - before, 5)
+
+    def test_tables_that_are_not_there(self) -> None:
+        for wrong in ("metrics", "texts"):
+            with self.subTest(wrong), self.assertRaises(TornError):
+                Process(self.start(wrong=wrong).pid).snapshot()
 
     def test_impossible_headers(self) -> None:
         for wrong, line in (

@@ -34,6 +34,8 @@ static void each_keeps_to_its_limits(void)
     for (enum knob knob = 0; knob < KNOBS; knob++) {
         const struct knob_info *info = &knob_info[knob];
         CHECK(info->name[0] != '\0' && info->unit[0] != '\0' && info->about[0] != '\0' && info->least < info->most);
+        CHECK(memchr(info->name, '\0', sizeof info->name) != NULL && memchr(info->unit, '\0', sizeof info->unit) != NULL
+              && memchr(info->about, '\0', sizeof info->about) != NULL);
         for (unsigned i = 0; i < info->count; i++) {
             knob_set(knob, i, UINT64_MAX);
             CHECK(knob_get(knob, i) == info->most);

@@ -40,7 +40,7 @@ _SECOND = (
     ("short_threads", "20", "42"),
     ("larson", "1", "8", "1000", "5000", "100", "4141", "2"),
     ("handover", "ring", "2000", "42"),
-    ("perl", "-e", "1"),
+    ("/usr/bin/perl", "-e", "1"),
 )
 # The second goes on for long enough to learn; the first ends at once, and is to be none the larger for its mode.
 _LEARNS = (("/bin/true",), ("random_mixed", "30000000", "mixed", "42"), ("large", "100", "42"))
@@ -62,12 +62,15 @@ def _ran(library: Path, words: tuple[str, ...], options: dict[str, str]) -> set[
         if done.returncode != 0 or not file.exists():
             last = runner.last_line(done.stderr)
             raise CannotError(f"{' '.join(words)} under valgrind: exit {done.returncode}: {last}")
-        return _functions_of(library.resolve(), file.read_text())
+        own = functions_of(library.resolve(), file.read_text())
+        if not own:
+            raise CannotError(f"{' '.join(words)} under valgrind: it ran nothing of {library}")
+        return own
 
 
-def _functions_of(library: Path, calls: str) -> set[str]:
-    """Of callgrind's file, in which a name stands where its number is met first, be it of who calls or of who is called."""
-    given = re.findall(r"^c?(ob|fn)=(\(\d+\)) (\S+)", calls, re.MULTILINE)
+def functions_of(library: Path, calls: str) -> set[str]:
+    """By callgrind's file, in which a name stands where its number is met first, of who calls or of who is called."""
+    given = re.findall(r"^c?(ob|fn)=(\(\d+\)) (.+)$", calls, re.MULTILINE)
     names = {kind + number: name for kind, number, name in given}
     own = set()
     where = ""

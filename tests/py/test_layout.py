@@ -19,8 +19,8 @@ MOST_ANONYMOUS = 28
 # Tables are found by addresses, which the kernel draws by lot: two that share a page in one run lie in two pages in
 # another. Who compares two programs compares the least of so many runs.
 RUNS = 10
-# What programs of one thread do with small blocks, for longer than they are watched. They allocate all that they will in much
-# less than that.
+# What programs of one thread do with small blocks, for longer than they are watched. They allocate all that they will
+# in much less than that.
 BUSY = (
     ("random_mixed", "1000000000", "mixed", "42", "--slots", "8192"),
     ("nodes", "tree", "20000", "1000000000", "42"),
@@ -77,13 +77,13 @@ class Layout(unittest.TestCase):
 
     def test_what_small_blocks_need_lies_together(self) -> None:
         for words in BUSY:
-            with self.subTest(words[0]):
+            with self.subTest(" ".join(words)):
                 of_file, _ = resident_in(words)
                 self.assert_of_file(of_file, MOST_OF_FILE)
 
     def test_what_most_programs_run_lies_together(self) -> None:
         for words in BUSIER:
-            with self.subTest(words[0]):
+            with self.subTest(" ".join(words)):
                 of_file, _ = resident_in(words)
                 self.assert_of_file(of_file, MOST_OF_TWO)
 
@@ -95,7 +95,9 @@ class Layout(unittest.TestCase):
                 self.assert_of_file(of_file, MOST_OF_TWO)
 
     def test_guarded_samples_lie_with_what_small_blocks_need(self) -> None:
-        of_file, _ = resident_in(BUSY[0], HAKMEM_GUARD="64K")
+        _, without = resident_in(BUSY[0], HAKMEM_GUARD="0")
+        of_file, anonymous = resident_in(BUSY[0], HAKMEM_GUARD="64K")
+        self.assertGreater(anonymous, without, "no stack was taken")
         self.assert_of_file(of_file, MOST_OF_FILE)
 
     def test_guarded_samples_need_few_tables(self) -> None:

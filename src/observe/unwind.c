@@ -113,8 +113,9 @@ static bool find_module(struct window *window, uintptr_t pc)
 /* To the caller, as the compiler has promised. */
 static void follow_link(struct os_frame *frame)
 {
+    uintptr_t fp = word_at(frame->fp);
     uintptr_t ra = word_at(frame->fp + WORD);
-    *frame = (struct os_frame){.pc = ra, .sp = frame->fp + 2 * WORD, .fp = word_at(frame->fp), .ra = ra};
+    *frame = (struct os_frame){.pc = ra, .sp = frame->fp + sizeof fp + sizeof ra, .fp = fp, .ra = ra};
 }
 
 /* One step towards the start of the thread; *is_call: what is found there is a return address. */

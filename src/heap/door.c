@@ -279,9 +279,9 @@ ENTRANCE NOINLINE void *door_new_array(size_t size)
 /* Whoever keeps blocks is told where the program has called the library. `heap`: its door is entered; NULL: not yet. */
 ALWAYS_INLINE void free_as(struct heap *heap, void *p, struct freeing how)
 {
-    struct os_frame here = os_frame_linked();
     if (p == NULL)
         return;
+    struct os_frame here = os_frame_linked();
     how.from = &here;
     if (heap == NULL)
         heap = door_enter();

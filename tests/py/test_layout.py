@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 from support import LIBRARY, RELEASE
@@ -94,18 +96,18 @@ class Layout(unittest.TestCase):
             with self.subTest(name):
                 self.assert_of_file(of_file, MOST_OF_TWO)
 
-    def test_guarded_samples_lie_with_what_small_blocks_need(self) -> None:
-        _, without = resident_in(BUSY[0], HAKMEM_GUARD="0")
-        of_file, anonymous = resident_in(BUSY[0], HAKMEM_GUARD="64K")
-        self.assertGreater(anonymous, without, "no stack was taken")
-        self.assert_of_file(of_file, MOST_OF_FILE)
-
-    def test_guarded_samples_need_few_tables(self) -> None:
-        without = [resident(HAKMEM_GUARD="0") for _ in range(RUNS)]
-        sampled = [resident(HAKMEM_GUARD="1") for _ in range(RUNS)]
+    def assert_samples_lie_within(self, resident_with: Callable[..., tuple[int, int]], most: int) -> None:
+        without = [resident_with(HAKMEM_GUARD="0") for _ in range(RUNS)]
+        sampled = [resident_with(HAKMEM_GUARD="1") for _ in range(RUNS)]
         least_without, least = (min(anonymous for _, anonymous in runs) for runs in (without, sampled))
         self.assertGreater(least, least_without, "no stack was taken")
-        self.assert_of_file(max(of_file for of_file, _ in sampled), MOST_OF_TWO)
+        self.assert_of_file(max(of_file for of_file, _ in sampled), most)
+
+    def test_guarded_samples_lie_with_what_small_blocks_need(self) -> None:
+        self.assert_samples_lie_within(functools.partial(resident_in, BUSY[0]), MOST_OF_FILE)
+
+    def test_guarded_samples_lie_with_what_most_programs_run(self) -> None:
+        self.assert_samples_lie_within(resident, MOST_OF_TWO)
 
     def test_tables_that_nobody_uses_are_not_touched(self) -> None:
         _, anonymous = resident()

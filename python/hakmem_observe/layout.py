@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hakmem_cli.say import printable
 
 MAGIC = b"hakmem\0\0"
-VERSION = 2
+VERSION = 3
 
 # Where the words of a request are; the live page has them at the same place.
 REQUEST = 16
@@ -21,7 +21,7 @@ PATH = 40
 PATH_BYTES = 512
 HEAD_BYTES = 552
 
-_LAYOUT = 584
+_LAYOUT = 592
 _LAYOUT_BYTES = 176
 CONTROL_BYTES = _LAYOUT + _LAYOUT_BYTES
 
@@ -40,11 +40,12 @@ _MOST_HEAP_BYTES = 1 << 22
 _MOST_COUNT_BYTES = 1 << 16
 
 _METRIC_BYTES = 32
-_METRIC = struct.Struct("<QQIIBBBB4x")
+_METRIC = struct.Struct("<QQIIBBBBB3x")
 _NAME_BYTES = 24  # of a text; the rest says what it is
 _MOST_TEXT_BYTES = 512
+_MOST_BASES = 256
 
-# Scopes: an address; an offset in each heap, and a word for each class there; the same within each heap's counts.
+# Scopes: an offset from a base; an offset in each heap, and a word for each class there; the same within its counts.
 PROCESS, HEAP, CLASS, COUNT, COUNT_CLASS = range(5)
 GROUPS = ("memory", "counters", "os", "profile", "locks", "learner")
 
@@ -107,6 +108,7 @@ class RawMetric(NamedTuple):
     scope: int
     width: int
     group: int
+    base: int
 
 
 def read_metric(data: bytes) -> RawMetric:
@@ -122,15 +124,18 @@ def read_text(data: bytes) -> tuple[str, str]:
     return _string(data[:_NAME_BYTES]), _string(data[_NAME_BYTES:])
 
 
-def make_metric(raw: RawMetric, name: str, about: str, heap_bytes: int) -> Metric | None:
+def make_metric(raw: RawMetric, name: str, about: str, bases: list[int], heap_bytes: int) -> Metric | None:
     """None if it cannot be, or is of a kind that a later version knows."""
     known = raw.scope <= COUNT_CLASS and raw.group < len(GROUPS) and raw.width in (4, 8)
     if not known or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]{0,63}", name):
         return None
     if not 1 <= raw.words <= _MOST_WORDS or raw.stride > _MOST_STRIDE or not 1 <= raw.scale <= 1 << 32:
         return None
+    if raw.scope == PROCESS and raw.base >= len(bases):
+        return None
+    at = raw.at + (bases[raw.base] if raw.scope == PROCESS else 0)
     metric = Metric(
-        name, about, raw.at, raw.scale, raw.stride, raw.words, raw.kind == 1, raw.scope, raw.width, GROUPS[raw.group]
+        name, about, at, raw.scale, raw.stride, raw.words, raw.kind == 1, raw.scope, raw.width, GROUPS[raw.group]
     )
     most = {HEAP: heap_bytes, CLASS: heap_bytes, COUNT: _MOST_COUNT_BYTES, COUNT_CLASS: _MOST_COUNT_BYTES}
     return metric if metric.scope == PROCESS or metric.end <= most[metric.scope] else None
@@ -204,17 +209,20 @@ def read_layout(control: bytes) -> Layout | None:
 
 
 class Tables(NamedTuple):
-    """Of metrics and of their texts: addresses, how many of each, bytes of one."""
+    """Of metrics and of their texts: addresses, how many of each, bytes of one. And of the bases of metrics."""
 
     metrics: int
     rows: int
     metric_bytes: int
     texts: int
     text_bytes: int
+    base_count: int
+    bases: int
 
 
 def read_tables(control: bytes) -> Tables | None:
     """None if there are none, or they cannot be."""
-    tables = Tables(*struct.unpack_from("<QIIQI", control, HEAD_BYTES))
+    tables = Tables(*struct.unpack_from("<QIIQIIQ", control, HEAD_BYTES))
     is_sound = _METRIC_BYTES <= tables.metric_bytes <= 4096 and _NAME_BYTES < tables.text_bytes <= _MOST_TEXT_BYTES
+    is_sound = is_sound and tables.base_count <= _MOST_BASES
     return tables._replace(rows=min(tables.rows, MOST_METRICS)) if tables.rows > 0 and is_sound else None

@@ -56,8 +56,10 @@ class Reader:
             return []
         numbers = self._read_rows(tables.metrics, tables.rows, tables.metric_bytes)
         texts = self._read_rows(tables.texts, tables.rows, tables.text_bytes)
+        words = self._read_rows(tables.bases, tables.base_count, 8)
+        bases = [int.from_bytes(word, "little") for word in words]
         made = [
-            lay.make_metric(lay.read_metric(row), *lay.read_text(text), self._layout.heap_bytes)
+            lay.make_metric(lay.read_metric(row), *lay.read_text(text), bases, self._layout.heap_bytes)
             for row, text in zip(numbers, texts)
         ]
         return [metric for metric in made if metric is not None]

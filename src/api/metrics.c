@@ -24,13 +24,29 @@
 #define KIND_OF(g)                                                                                                   \
     ((g) == METRIC_MEMORY || (g) == METRIC_PROFILE || (g) == METRIC_LEARNER ? METRIC_GAUGE : METRIC_COUNTER)
 
-/* Rows of metrics_table.h: a word; one in each element of an array; in each heap; among each heap's counts. Of ROW each table
- * takes what it holds. */
-#define WORD(g, n, word, a)                                                                                          \
-    ROW(n, a, .at = (uintptr_t)&(word), .scale = 1, .count = 1, .scope = METRIC_GLOBAL, .width = sizeof(word),       \
-        .group = (g), .kind = KIND_OF(g))
+/* Objects of which metrics are words. A row says which, and where in it: so the loader has these few addresses to relocate in each
+ * process, and the rows are constants. */
+#define BASES(BASE)                                                                                                  \
+    BASE(bigcache_shards) BASE(huge_filled) BASE(large_live) BASE(learn_shown) BASE(letters_lock) BASE(life_lock)    \
+    BASE(limit_bytes) BASE(meta_bytes) BASE(meta_lock) BASE(orphan_lock) BASE(os_calls) BASE(policy) BASE(policy_mode) \
+    BASE(profile_own_bytes) BASE(profile_totals) BASE(profiler_lock) BASE(run_live) BASE(slabs_live) BASE(span_range) \
+    BASE(span_shards)
+
+#define NUMBER_OF(object) BASE_##object,
+#define ADDRESS_OF(object) &(object),
+enum { BASES(NUMBER_OF) };
+const void *const metric_bases[] = {BASES(ADDRESS_OF)};
+const size_t metric_base_count = sizeof metric_bases / sizeof metric_bases[0];
+
+/* Rows of metrics_table.h: a word, which is an object or lies in one; one in each element of an array; in each heap; among each
+ * heap's counts. Of ROW each table takes what it holds. */
+#define WITHIN(object, word) ((uintptr_t)((const char *)&(word) - (const char *)&(object)))
+#define FIELD(g, n, object, word, a)                                                                                 \
+    ROW(n, a, .base = BASE_##object, .at = WITHIN(object, word), .scale = 1, .count = 1, .scope = METRIC_GLOBAL,     \
+        .width = sizeof(word), .group = (g), .kind = KIND_OF(g))
+#define WORD(g, n, object, a) FIELD(g, n, object, object, a)
 #define SCALED(g, n, array, field, s, a)                                                                             \
-    ROW(n, a, .at = (uintptr_t)&(array)[0].field, .scale = (s), .stride = sizeof((array)[0]),                        \
+    ROW(n, a, .base = BASE_##array, .at = WITHIN(array, (array)[0].field), .scale = (s), .stride = sizeof((array)[0]), \
         .count = sizeof(array) / sizeof((array)[0]), .scope = METRIC_GLOBAL, .width = sizeof((array)[0].field),      \
         .group = (g), .kind = KIND_OF(g))
 #define EACH(g, n, array, field, a) SCALED(g, n, array, field, 1, a)
@@ -44,12 +60,12 @@
     ROW(n, a, .at = offsetof(struct heap_counts, field), .scale = 1,                                                 \
         .stride = sizeof(((struct heap_counts *)0)->field[0]), .count = SIZE_CLASSES, .kind = (k),                   \
         .scope = METRIC_COUNT_CLASS, .width = sizeof(((struct heap_counts *)0)->field[0]), .group = METRIC_COUNTERS)
-#define LEARNED(n, field, a)                                                                                          \
-    WORD(METRIC_LEARNER, n, learn_shown.words[offsetof(struct learn_summary, field) / sizeof(uint64_t)], a)
+#define LEARNED(n, field, a)                                                                                         \
+    FIELD(METRIC_LEARNER, n, learn_shown, learn_shown.words[offsetof(struct learn_summary, field) / sizeof(uint64_t)], a)
 #define LOCK(n, lock, a)                                                                                             \
-    WORD(METRIC_LOCKS, n ".taken", (lock).taken, "how often it was taken: " a)                                       \
-    WORD(METRIC_LOCKS, n ".waits", (lock).waits, "how often a thread had to wait for it")                            \
-    WORD(METRIC_LOCKS, n ".waited_ns", (lock).waited_ns, "how long, in sum, nanoseconds")
+    FIELD(METRIC_LOCKS, n ".taken", lock, (lock).taken, "how often it was taken: " a)                                \
+    FIELD(METRIC_LOCKS, n ".waits", lock, (lock).waits, "how often a thread had to wait for it")                     \
+    FIELD(METRIC_LOCKS, n ".waited_ns", lock, (lock).waited_ns, "how long, in sum, nanoseconds")
 
 /* A text that just fits without its zero would be taken as well. */
 #define ROW(n, a, ...) _Static_assert(sizeof(n) <= METRIC_NAME && sizeof(a) <= METRIC_ABOUT, n " does not fit into its text");
@@ -81,7 +97,7 @@ static const char *start_of(const struct metric *metric, const struct heap *heap
 {
     switch (metric->scope) {
     case METRIC_GLOBAL:
-        return (const char *)metric->at;
+        return (const char *)metric_bases[metric->base] + metric->at;
     case METRIC_HEAP:
     case METRIC_HEAP_CLASS:
         return (const char *)heap + metric->at;

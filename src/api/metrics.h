@@ -14,7 +14,7 @@ enum metric_kind { METRIC_GAUGE, METRIC_COUNTER };
 
 /* Where `at` leads. */
 enum metric_scope {
-    METRIC_GLOBAL,      /* an address */
+    METRIC_GLOBAL,      /* an offset in one of metric_bases */
     METRIC_HEAP,        /* an offset in each heap */
     METRIC_HEAP_CLASS,  /* the same; word i is of class i */
     METRIC_COUNT,       /* an offset in each heap's counts */
@@ -33,6 +33,7 @@ struct metric {
     uint8_t scope;     /* enum metric_scope */
     uint8_t width;     /* bytes of a word: 4 or 8 */
     uint8_t group;     /* enum metric_group */
+    uint8_t base;      /* which of metric_bases */
 };
 
 enum { METRIC_NAME = 24, METRIC_ABOUT = 96 };
@@ -46,6 +47,8 @@ struct metric_text {
 extern HIDDEN const struct metric metrics[];
 extern HIDDEN const struct metric_text metric_texts[]; /* text i is of metric i */
 extern HIDDEN const size_t metric_count;
+extern HIDDEN const void *const metric_bases[];
+extern HIDDEN const size_t metric_base_count;
 
 /* Of scopes METRIC_GLOBAL (heap: NULL), METRIC_HEAP and METRIC_COUNT. */
 uint64_t metric_value(const struct metric *metric, const struct heap *heap);

@@ -171,6 +171,8 @@ void watch_start(void)
     hak_control.metric_bytes = sizeof metrics[0];
     hak_control.texts = metric_texts;
     hak_control.text_bytes = sizeof metric_texts[0];
+    hak_control.bases = metric_bases;
+    hak_control.base_count = (uint32_t)metric_base_count;
     store_release(&hak_control.metric_count, (uint32_t)metric_count);
     heap_events.asked = serve_asked;
     if (policy.stats == STATS_BY_SIGNAL)

@@ -32,6 +32,7 @@ struct range {
 
 static struct range chunk; /* of the newest chunk */
 static struct range gap;   /* what the alignment of a piece has left before it */
+static struct range given; /* by meta_give */
 static size_t chunk_next = CHUNK_FIRST;
 static size_t committed;
 size_t meta_bytes;
@@ -96,7 +97,9 @@ static char *cut_from_chunk(size_t bytes, size_t align)
 /* Heaps are aligned to 16 KiB, with small pieces between them: those share the pages before a heap. */
 static void *bump(size_t bytes, size_t align)
 {
-    char *at = align == GRAIN ? cut(&gap, bytes, align) : NULL;
+    char *at = align == GRAIN ? cut(&given, bytes, align) : NULL;
+    if (at == NULL && align == GRAIN)
+        at = cut(&gap, bytes, align);
     if (at == NULL)
         at = cut_from_chunk(bytes, align);
     if (at != NULL)
@@ -166,6 +169,14 @@ void meta_free(void *freed, size_t bytes)
         return;
     lock_take(&meta_lock);
     push(freed, grains);
+    lock_drop(&meta_lock);
+}
+
+void meta_give(char *zero, size_t bytes)
+{
+    lock_take(&meta_lock);
+    given = (struct range){zero, zero + bytes};
+    store_relaxed(&committed, committed + bytes);
     lock_drop(&meta_lock);
 }
 

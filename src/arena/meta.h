@@ -18,6 +18,9 @@ void *meta_alloc_aligned(size_t bytes, size_t align);
 /* Gives a piece from meta_alloc back; `bytes` is what was asked for. */
 void meta_free(void *piece, size_t bytes);
 
+/* Zeroed memory that is the library's own and nobody needs: used up first. Once. */
+void meta_give(char *zero, size_t bytes);
+
 /* Bytes of committed metadata memory. Takes no lock. */
 size_t meta_committed(void);
 

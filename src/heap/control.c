@@ -8,7 +8,7 @@
 #include "heap/life.h"
 #include "span/superslab.h"
 
-_Static_assert(offsetof(struct hak_control, metrics) == 552 && offsetof(struct hak_control, layout) == 584
+_Static_assert(offsetof(struct hak_control, metrics) == 552 && offsetof(struct hak_control, layout) == 592
                    && sizeof(struct control_layout) == 176,
                "tools know this layout");
 

@@ -14,7 +14,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-enum { CONTROL_VERSION = 2, CONTROL_PATH_MOST = 512 };
+enum { CONTROL_VERSION = 3, CONTROL_PATH_MOST = 512 };
 
 enum control_request {
     REQUEST_NONE,
@@ -87,7 +87,8 @@ struct hak_control {
     uint32_t metric_bytes; /* of one */
     const struct metric_text *texts; /* as many */
     uint32_t text_bytes;
-    uint32_t unused;
+    uint32_t base_count;
+    const void *const *bases; /* where metrics of the process are */
     struct control_layout layout;
 };
 

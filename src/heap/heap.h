@@ -52,8 +52,8 @@ enum view_kind {
 struct view {
     int64_t budget;           /* bytes until the next heartbeat or sample */
     struct heap *heap;        /* NULL for the static views */
-    void **top[SIZE_CLASSES]; /* of the magazines */
     enum view_kind kind;
+    void **top[SIZE_CLASSES]; /* of the magazines */
 };
 
 /* What a heap has of a class behind the door. */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "arena/arena.h"
+#include "arena/meta.h"
 #include "base/atomic.h"
 #include "heap/entry.h"
 #include "heap/fork.h"
@@ -45,6 +46,7 @@ static bool start(void)
         seal_start();
     if (!arena_init())
         return false;
+    meta_give(view_statics.gap, sizeof view_statics.gap);
     have_key = pthread_key_create(&exit_key, thread_exit) == 0;
     return true;
 }

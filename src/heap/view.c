@@ -1,7 +1,6 @@
 #include "heap/view.h"
 
-/* malloc looks at the budget first, and comes to the door whatever it asks for; free finds no tag that names these views.
- * So nobody looks at their magazines, of which there are none: a table of 400 addresses would be relocated at each start. */
+/* malloc looks at the budget first, and comes to the door whatever it asks for; free finds no tag that names these views. */
 #define SPENT (INT64_MIN / 2)
 
 struct doubled_views view_statics = {.views = {
@@ -21,7 +20,7 @@ FRAGILE void view_close(struct view *view)
         store_relaxed(&view->top[class], (void **)closed_magazine);
 }
 
-static void make_double(struct view *view, enum view_kind kind)
+static void make_double(struct static_view *view, enum view_kind kind)
 {
     store_relaxed(&view->budget, (int64_t)SPENT);
     store_release(&view->kind, kind);

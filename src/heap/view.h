@@ -22,20 +22,26 @@ ALWAYS_INLINE bool view_is(enum view_kind kind)
 /* Of threads that have no heap. Who closes a heap from outside may set TWIN_BIT in such a thread's word, if it has just
  * taken the place of the owner's (freeze.c): in the address of a view the bit is set already, or leads to its double. */
 struct static_views {
-    struct view unborn;
-    struct view birth;
-    struct view dead;
+    struct static_view {
+        int64_t budget;
+        struct heap *heap;
+        enum view_kind kind; /* nobody looks at the magazines, so there are none */
+    } ALIGNED(64) unborn, birth, dead;
 };
+
+_Static_assert(offsetof(struct static_view, heap) == offsetof(struct view, heap)
+                   && offsetof(struct static_view, kind) == offsetof(struct view, kind),
+               "the beginning of a view");
 
 struct doubled_views {
     struct static_views views;
-    char gap[((size_t)1 << TWIN_BIT) - sizeof(struct static_views)];
+    char gap[((size_t)1 << TWIN_BIT) - sizeof(struct static_views)]; /* the loader maps it with the rest: metadata (start.c) */
     struct static_views doubles; /* as the views, once somebody may set the bit */
 };
 
 extern HIDDEN struct doubled_views view_statics;
 
-#define STATIC_VIEW(name) (&view_statics.views.name)
+#define STATIC_VIEW(name) ((struct view *)(void *)&view_statics.views.name)
 
 /* Makes the doubles, if nobody has yet. Before the bit is set in any word. */
 void view_prepare_doubles(void);

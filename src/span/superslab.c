@@ -13,16 +13,22 @@ enum { CANDIDATES = 8, MORE_CANDIDATES = 32 };
 static size_t search_from;
 size_t superslab_end;
 
+/* Those of the shard with so many free units: not none. */
+ALWAYS_INLINE struct list *with_room(struct span_shard *shard, unsigned room)
+{
+    return &shard->by_room[SUPERSLAB_UNITS - room];
+}
+
 ALWAYS_INLINE void unlink_superslab(struct span_shard *shard, struct superslab *s, unsigned room)
 {
-    list_remove(&shard->by_room[room - 1], &s->link);
-    if (shard->by_room[room - 1].first == NULL)
+    list_remove(with_room(shard, room), &s->link);
+    if (with_room(shard, room)->first == NULL)
         shard->rooms &= ~((bits128)1 << (room - 1));
 }
 
 ALWAYS_INLINE void link_superslab(struct span_shard *shard, struct superslab *s, unsigned room)
 {
-    list_push_front(&shard->by_room[room - 1], &s->link);
+    list_push_front(with_room(shard, room), &s->link);
     shard->rooms |= (bits128)1 << (room - 1);
 }
 
@@ -170,7 +176,7 @@ struct place superslab_find(struct span_shard *shard, unsigned units, unsigned a
     struct place best = {0};
     unsigned more = MORE_CANDIDATES;
     for (bits128 left = shard->rooms & ~mask128(units - 1); left != 0; left &= left - 1) {
-        struct list_node *node = shard->by_room[lowest_one128(left)].first;
+        struct list_node *node = with_room(shard, lowest_one128(left) + 1)->first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
             if (best.superslab != NULL && more-- == 0)

@@ -57,7 +57,7 @@ struct size_class {
 struct metric {
     uint64_t at, scale;
     uint32_t stride, count;
-    uint8_t kind, scope, width, group;
+    uint8_t kind, scope, width, group, base;
 };
 
 struct text {
@@ -84,11 +84,12 @@ struct hak_control {
     uint64_t metrics;
     uint32_t metric_count, metric_bytes;
     uint64_t texts;
-    uint32_t text_bytes, pad2;
+    uint32_t text_bytes, base_count;
+    uint64_t bases;
     struct layout layout;
 };
 
-_Static_assert(offsetof(struct hak_control, layout) == 584 && offsetof(struct layout, superslabs) == 96, "as agreed");
+_Static_assert(offsetof(struct hak_control, layout) == 592 && offsetof(struct layout, superslabs) == 96, "as agreed");
 _Static_assert(sizeof(struct layout) == 176 && sizeof(struct metric) == 32, "as agreed");
 
 static const struct size_class classes[CLASSES] = {{16, 0}, {48, 0}, {1024, 0}};
@@ -106,19 +107,21 @@ static uint64_t superslab_count = SUPERSLABS;
 static uint64_t purges, held = 123456, heartbeats[4] = {1, 2, 8, (uint64_t)-1}, soft = UINT64_MAX, taken = 77, waits = 5, maps = 9, rate;
 
 #define OWN(variable) (uint64_t)(uintptr_t)&(variable)
+enum { BASES = 8 };
+static uint64_t bases[BASES];
 static struct metric metrics[] = {
-    {0, 1, 0, 1, 0, 0, 8, 0},
-    {0, 1, 0, 1, 0, 0, 8, 0},
-    {0, 1, 0, 1, 1, 0, 8, 1},
-    {0, 1, 8, 4, 1, 0, 8, 1},
-    {offsetof(struct heap, flushes), 1, 0, 1, 1, 1, 8, 1},
-    {offsetof(struct heap, shelf) + offsetof(struct shelf, refills), 1, sizeof(struct shelf), CLASSES, 1, 2, 8, 1},
-    {offsetof(struct counts, sent), 1, 0, 1, 1, 3, 8, 1},
-    {offsetof(struct counts, slabs), 1, 4, CLASSES, 0, 4, 4, 1},
-    {0, 1, 0, 1, 1, 0, 8, 2},
-    {0, 1, 0, 1, 1, 0, 8, 4},
-    {0, 1, 0, 1, 1, 0, 8, 4},
-    {0, 1, 0, 1, 0, 0, 8, 3},
+    {0, 1, 0, 1, 0, 0, 8, 0, 0},
+    {0, 1, 0, 1, 0, 0, 8, 0, 1},
+    {0, 1, 0, 1, 1, 0, 8, 1, 2},
+    {0, 1, 8, 4, 1, 0, 8, 1, 3},
+    {offsetof(struct heap, flushes), 1, 0, 1, 1, 1, 8, 1, 0},
+    {offsetof(struct heap, shelf) + offsetof(struct shelf, refills), 1, sizeof(struct shelf), CLASSES, 1, 2, 8, 1, 0},
+    {offsetof(struct counts, sent), 1, 0, 1, 1, 3, 8, 1, 0},
+    {offsetof(struct counts, slabs), 1, 4, CLASSES, 0, 4, 4, 1, 0},
+    {0, 1, 0, 1, 1, 0, 8, 2, 4},
+    {0, 1, 0, 1, 1, 0, 8, 4, 5},
+    {0, 1, 0, 1, 1, 0, 8, 4, 6},
+    {0, 1, 0, 1, 0, 0, 8, 3, 7},
 };
 
 /* Of each of them. */
@@ -139,7 +142,7 @@ static struct text texts[] = {
 
 __attribute__((visibility("default"))) struct hak_control hak_control = {
     .magic = "hakmem\0",
-    .version = 2,
+    .version = 3,
     .size = sizeof(struct hak_control),
     .metric_count = sizeof metrics / sizeof metrics[0],
     .metric_bytes = sizeof metrics[0],
@@ -150,10 +153,12 @@ static void lay_out(void)
 {
     hak_control.metrics = (uint64_t)(uintptr_t)metrics;
     hak_control.texts = (uint64_t)(uintptr_t)texts;
-    uint64_t at[] = {OWN(held), OWN(soft), OWN(purges), OWN(heartbeats), 0, 0, 0, 0, OWN(maps), OWN(taken), OWN(waits), OWN(rate)};
-    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
-        if (at[i] != 0)
-            metrics[i].at = at[i];
+    hak_control.bases = (uint64_t)(uintptr_t)bases;
+    hak_control.base_count = BASES;
+    uint64_t words[BASES] = {OWN(held), OWN(soft), OWN(purges), OWN(heartbeats), OWN(maps), OWN(taken), OWN(waits), OWN(rate)};
+    memcpy(bases, words, sizeof bases);
+    metrics[3].at = sizeof heartbeats[0];
+    bases[3] -= metrics[3].at;
     hak_control.layout = (struct layout){
         .heaps = OWN(heaps), .classes = OWN(classes), .class_stride = sizeof classes[0], .class_count = CLASSES,
         .unit_bytes = UNIT_BYTES, .heap_bytes = sizeof(struct heap),
@@ -251,6 +256,7 @@ static void spoil(const char *what)
         metrics[2].count = UINT32_MAX;
         metrics[3].stride = UINT32_MAX;
         metrics[4].at = 1ull << 60;
+        metrics[8].base = 200;
         memset(texts[8].name, 'x', sizeof texts[8].name);
         memset(texts[9].about, 0xff, sizeof texts[9].about);
         heap[0].counts = (struct counts *)24;
@@ -261,6 +267,8 @@ static void spoil(const char *what)
         hak_control.layout.heap_bytes = 0x7fffffff;
     if (strcmp(what, "metrics") == 0)
         hak_control.metrics = 0x1000;
+    if (strcmp(what, "bases") == 0)
+        hak_control.bases = 0x1000;
     if (strcmp(what, "texts") == 0)
         hak_control.texts = 0x1000;
     if (strcmp(what, "small") == 0)

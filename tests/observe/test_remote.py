@@ -137,7 +137,7 @@ class Damaged(fakes.FakeTest):
                 self.assertLess(time.monotonic() - before, 5)
 
     def test_tables_that_are_not_there(self) -> None:
-        for wrong in ("metrics", "texts"):
+        for wrong in ("metrics", "texts", "bases"):
             with self.subTest(wrong), self.assertRaises(TornError):
                 Process(self.start(wrong=wrong).pid).snapshot()
 

@@ -51,6 +51,25 @@ static void aligns(void)
     }
 }
 
+/* Small pieces go there first, whatever its place; what wants more of an alignment does not. */
+static void uses_what_it_is_given(void)
+{
+    enum { GIVEN = 1000 };
+    static char given[GIVEN];
+    size_t before = meta_committed();
+    meta_give(given + 1, GIVEN - 1);
+    CHECK(meta_committed() == before + GIVEN - 1);
+    char *apart = meta_alloc_aligned(64, 128);
+    CHECK(apart < given || apart >= given + GIVEN);
+    size_t pieces = 0;
+    for (char *piece = meta_alloc(64); piece >= given && piece < given + GIVEN; piece = meta_alloc(64)) {
+        CHECK((uintptr_t)piece % 64 == 0 && piece > given && piece + 64 <= given + GIVEN);
+        memset(piece, 1, 64);
+        pieces++;
+    }
+    CHECK(pieces >= (GIVEN - 1) / 64 - 1);
+}
+
 /* What the alignment of a piece leaves before it: small pieces go there first. */
 static void fills_gaps(void)
 {
@@ -169,6 +188,7 @@ int main(void)
         UNIT_TEST(serves_large_pieces), UNIT_TEST(survives_refusals), UNIT_TEST(serves_from_what_it_has),
         UNIT_TEST(makes_do_with_less),
         UNIT_TEST(splits_larger_pieces), UNIT_TEST(fills_gaps),
+        UNIT_TEST(uses_what_it_is_given),
     };
     return cmocka_run_group_tests_name("meta", tests, NULL, NULL);
 }

@@ -131,9 +131,11 @@ def make_metric(raw: RawMetric, name: str, about: str, bases: list[int], heap_by
         return None
     if not 1 <= raw.words <= _MOST_WORDS or raw.stride > _MOST_STRIDE or not 1 <= raw.scale <= 1 << 32:
         return None
-    if raw.scope == PROCESS and raw.base >= len(bases):
-        return None
-    at = raw.at + (bases[raw.base] if raw.scope == PROCESS else 0)
+    at = raw.at
+    if raw.scope == PROCESS:
+        if raw.base >= len(bases):
+            return None
+        at = (at + bases[raw.base]) % WORD
     metric = Metric(
         name, about, at, raw.scale, raw.stride, raw.words, raw.kind == 1, raw.scope, raw.width, GROUPS[raw.group]
     )
@@ -224,5 +226,5 @@ def read_tables(control: bytes) -> Tables | None:
     """None if there are none, or they cannot be."""
     tables = Tables(*struct.unpack_from("<QIIQIIQ", control, HEAD_BYTES))
     is_sound = _METRIC_BYTES <= tables.metric_bytes <= 4096 and _NAME_BYTES < tables.text_bytes <= _MOST_TEXT_BYTES
-    is_sound = is_sound and tables.base_count <= _MOST_BASES
+    is_sound = is_sound and 1 <= tables.base_count <= _MOST_BASES
     return tables._replace(rows=min(tables.rows, MOST_METRICS)) if tables.rows > 0 and is_sound else None

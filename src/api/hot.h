@@ -4,7 +4,8 @@
  *   - the magazine is empty (malloc) or full (free), or the byte budget is spent;
  *   - the pointer is not a block of this thread's heap: another's, large, NULL, misaligned, not ours;
  *   - the block freed is the one freed last (a double free);
- *   - the thread's view is closed, and so every magazine is empty and full at once.
+ *   - the thread's view is closed, and so every magazine is empty and full at once; or it is a static one, which has no budget and
+ *     no magazines: nothing behind the budget is read before the budget, or the tag, has said that it is another.
  *
  * Budget on x86-64, hit path, function prologue to ret (tests/py/test_budget.py):
  *   malloc  18 instructions     free  22 instructions     no call, no push, no locked instruction

@@ -60,13 +60,10 @@ static void decisions(struct out *out, size_t most, uint64_t start_ms)
 
 static void learner(struct out *out)
 {
-    static const char learns[][8] = {[LEARN_OFF] = "off", [LEARN_OBSERVE] = "observe", [LEARN_ON] = "on"};
-    static const char states[LEARNER_STATES][7] = {
-        [LEARNER_LEARNS] = "learns", [LEARNER_FROZEN] = "frozen", [LEARNER_CANARY] = "canary", [LEARNER_RESTS] = "rests"};
     struct learn_summary now;
     learn_summary(&now);
-    out_print(out, ",\"learner\":{\"learns\":\"%s\",\"state\":\"%s\"", learns[load_relaxed(&policy.learn)],
-              states[now.state % LEARNER_STATES]);
+    out_print(out, ",\"learner\":{\"learns\":\"%s\",\"state\":\"%s\"", policy_learn_name(),
+              learner_state_name((unsigned)now.state));
     out_print(out, ",\"epochs\":%lu,\"learn_ms\":%lu,\"mode_cost\":%lu,\"cost\":%lu,\"saved_ppm\":%ld", now.epochs, now.learn_ms,
               now.mode_cost, now.cost, now.saved_ppm);
     out_print(out, ",\"arms\":%lu,\"best_rating\":%ld,\"best_deviation\":%lu,\"changes\":%lu,\"matches\":%lu", now.arms,

@@ -38,17 +38,19 @@ enum { BASES(NUMBER_OF) };
 const void *const metric_bases[] = {BASES(ADDRESS_OF)};
 const size_t metric_base_count = sizeof metric_bases / sizeof metric_bases[0];
 
-/* Rows of metrics_table.h: a word, which is an object or lies in one; one in each element of an array; in each heap; among each
- * heap's counts. Of ROW each table takes what it holds. */
-#define WITHIN(object, word) ((uintptr_t)((const char *)&(word) - (const char *)&(object)))
-#define FIELD(g, n, object, word, a)                                                                                 \
-    ROW(n, a, .base = BASE_##object, .at = WITHIN(object, word), .scale = 1, .count = 1, .scope = METRIC_GLOBAL,     \
-        .width = sizeof(word), .group = (g), .kind = KIND_OF(g))
-#define WORD(g, n, object, a) FIELD(g, n, object, object, a)
-#define SCALED(g, n, array, field, s, a)                                                                             \
-    ROW(n, a, .base = BASE_##array, .at = WITHIN(array, (array)[0].field), .scale = (s), .stride = sizeof((array)[0]), \
-        .count = sizeof(array) / sizeof((array)[0]), .scope = METRIC_GLOBAL, .width = sizeof((array)[0].field),      \
+/* Rows of metrics_table.h: a word; one in an object; one of an array; one in each element of an array; in each heap; among each heap's
+ * counts. Of ROW each table takes what it holds. */
+#define WITHIN(g, n, object, offset, size, a)                                                                        \
+    ROW(n, a, .base = BASE_##object, .at = (offset), .scale = 1, .count = 1, .scope = METRIC_GLOBAL, .width = (size), \
         .group = (g), .kind = KIND_OF(g))
+#define WORD(g, n, object, a) WITHIN(g, n, object, 0, sizeof(object), a)
+#define FIELD(g, n, object, field, a)                                                                                \
+    WITHIN(g, n, object, offsetof(__typeof__(object), field), sizeof((object).field), a)
+#define ELEMENT(g, n, array, i, a) WITHIN(g, n, array, (i) * sizeof((array)[0]), sizeof((array)[0]), a)
+#define SCALED(g, n, array, field, s, a)                                                                             \
+    ROW(n, a, .base = BASE_##array, .at = offsetof(__typeof__((array)[0]), field), .scale = (s),                     \
+        .stride = sizeof((array)[0]), .count = sizeof(array) / sizeof((array)[0]), .scope = METRIC_GLOBAL,           \
+        .width = sizeof((array)[0].field), .group = (g), .kind = KIND_OF(g))
 #define EACH(g, n, array, field, a) SCALED(g, n, array, field, 1, a)
 #define IN_HEAP(g, n, field, s, a)                                                                                   \
     ROW(n, a, .at = offsetof(struct heap, field), .scale = (s), .count = 1, .scope = METRIC_HEAP,                    \
@@ -61,11 +63,11 @@ const size_t metric_base_count = sizeof metric_bases / sizeof metric_bases[0];
         .stride = sizeof(((struct heap_counts *)0)->field[0]), .count = SIZE_CLASSES, .kind = (k),                   \
         .scope = METRIC_COUNT_CLASS, .width = sizeof(((struct heap_counts *)0)->field[0]), .group = METRIC_COUNTERS)
 #define LEARNED(n, field, a)                                                                                         \
-    FIELD(METRIC_LEARNER, n, learn_shown, learn_shown.words[offsetof(struct learn_summary, field) / sizeof(uint64_t)], a)
+    FIELD(METRIC_LEARNER, n, learn_shown, words[offsetof(struct learn_summary, field) / sizeof(uint64_t)], a)
 #define LOCK(n, lock, a)                                                                                             \
-    FIELD(METRIC_LOCKS, n ".taken", lock, (lock).taken, "how often it was taken: " a)                                \
-    FIELD(METRIC_LOCKS, n ".waits", lock, (lock).waits, "how often a thread had to wait for it")                     \
-    FIELD(METRIC_LOCKS, n ".waited_ns", lock, (lock).waited_ns, "how long, in sum, nanoseconds")
+    FIELD(METRIC_LOCKS, n ".taken", lock, taken, "how often it was taken: " a)                                       \
+    FIELD(METRIC_LOCKS, n ".waits", lock, waits, "how often a thread had to wait for it")                            \
+    FIELD(METRIC_LOCKS, n ".waited_ns", lock, waited_ns, "how long, in sum, nanoseconds")
 
 /* A text that just fits without its zero would be taken as well. */
 #define ROW(n, a, ...) _Static_assert(sizeof(n) <= METRIC_NAME && sizeof(a) <= METRIC_ABOUT, n " does not fit into its text");

@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/compiler.h"
+#include "base/fail.h"
 #include "os/os.h"
 
 enum {
@@ -175,6 +176,7 @@ void meta_free(void *freed, size_t bytes)
 void meta_give(char *zero, size_t bytes)
 {
     lock_take(&meta_lock);
+    ASSERT(given.at == NULL);
     given = (struct range){zero, zero + bytes};
     store_relaxed(&committed, committed + bytes);
     lock_drop(&meta_lock);

@@ -1,6 +1,6 @@
 /*
- * Memory for the allocator's own structures, apart from user memory and fenced by guard pages. Freed pieces
- * are given out again, whole or in part; nothing goes back to the system.
+ * Memory for the allocator's own structures, apart from user memory: chunks between guard pages, and what meta_give was given. Freed
+ * pieces are given out again, whole or in part; nothing goes back to the system.
  */
 #ifndef HAK_ARENA_META_H
 #define HAK_ARENA_META_H
@@ -18,7 +18,8 @@ void *meta_alloc_aligned(size_t bytes, size_t align);
 /* Gives a piece from meta_alloc back; `bytes` is what was asked for. */
 void meta_free(void *piece, size_t bytes);
 
-/* Zeroed memory that is the library's own and nobody needs: used up first. Once. */
+/* Zeroed memory among the library's variables that nobody needs, for ever: serves what is aligned to 64 bytes before the first chunk
+ * does. Once. Any thread; takes the meta lock. */
 void meta_give(char *zero, size_t bytes);
 
 /* Bytes of committed metadata memory. Takes no lock. */

@@ -139,14 +139,20 @@ static bool parse_parts(const char *word, unsigned *parts)
     return true;
 }
 
+static const char learn_words[][8] = {[LEARN_OFF] = "off", [LEARN_OBSERVE] = "observe", [LEARN_ON] = "on"};
+
+const char *policy_learn_name(void)
+{
+    return learn_words[load_relaxed(&policy.learn)];
+}
+
 bool policy_set_learn(const char *value)
 {
-    static const char words[][8] = {[LEARN_OFF] = "off", [LEARN_OBSERVE] = "observe", [LEARN_ON] = "on"};
     const char *colon = strchr(value, ':');
     size_t length = colon != NULL ? (size_t)(colon - value) : strlen(value);
     unsigned parts = LEARN_ALL;
-    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (!value_is(value, length, words[i]))
+    for (unsigned i = 0; i < sizeof learn_words / sizeof learn_words[0]; i++) {
+        if (!value_is(value, length, learn_words[i]))
             continue;
         if (colon != NULL && (i == LEARN_OFF || !parse_parts(colon + 1, &parts)))
             return false;

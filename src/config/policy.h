@@ -83,6 +83,7 @@ struct policy {
     enum learn learn;
     unsigned learn_parts;      /* of enum learn_part */
     uint32_t memory_price;     /* what the learner takes a MiB held for a second to cost, in ns of a thread's time */
+    size_t cache_64ths;        /* of its heap, so much may be in a thread's magazines, beyond a least (heap/magazine.c): the mode says */
     bool learn_is_pinned;      /* the user has said what the learner does: a mode leaves it alone */
 
     enum huge_pages huge;
@@ -97,7 +98,6 @@ struct policy {
     int stats_signal;          /* its number */
     size_t profile_bytes;      /* requested, on average, between two samples of the heap profiler; 0: none, 1: all */
     const char *profile_path;  /* where the profile is written at exit, %p in it being the process's number; NULL: nowhere */
-    size_t cache_64ths;        /* of its heap, so much may be in a thread's magazines (heap/magazine.c) */
     size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
     size_t soft_limit;         /* bytes held, SIZE_MAX: none; 0: not known yet, by the control group's */
     size_t hard_limit;         /* bytes held, SIZE_MAX or 0: none */
@@ -118,6 +118,9 @@ void policy_restore(void);
 
 /* What the learner does, from "off", "observe" or "on", the last two perhaps followed by a colon and its parts. False: no such. */
 bool policy_set_learn(const char *value);
+
+/* The first of these words. */
+const char *policy_learn_name(void);
 
 /* The mode in force, the values that it says, and its name. */
 extern HIDDEN uint32_t policy_mode; /* enum mode */

@@ -53,7 +53,7 @@ struct view {
     int64_t budget;           /* bytes until the next heartbeat or sample */
     struct heap *heap;        /* NULL for the static views */
     enum view_kind kind;
-    void **top[SIZE_CLASSES]; /* of the magazines */
+    void **top[SIZE_CLASSES]; /* of the magazines; a static view ends here (view.h) */
 };
 
 /* What a heap has of a class behind the door. */

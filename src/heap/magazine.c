@@ -73,7 +73,7 @@ static size_t batch_of(const struct heap *heap, unsigned class)
 /* Most bytes that all magazines of the heap may hold: a share of what its slabs are made of, less among many threads. */
 static size_t cache_most(const struct heap *heap)
 {
-    size_t share = heap->units * load_relaxed(&policy.cache_64ths) << UNIT_SHIFT >> 6;
+    size_t share = (heap->units << UNIT_SHIFT) / 64 * load_relaxed(&policy.cache_64ths);
     size_t most = load_relaxed(&policy.thread_cache_bytes);
     size_t least = max_size(CACHE_LEAST, most / MAGAZINES_SHARE);
     return min_size(max_size(share, least), crowd_share(most, CACHE_LEAST));

@@ -46,7 +46,8 @@ static bool start(void)
         seal_start();
     if (!arena_init())
         return false;
-    meta_give(view_statics.gap, sizeof view_statics.gap);
+    if (!HARDENED) /* whose metadata lies behind guard pages, all of it */
+        meta_give(view_statics.between, sizeof view_statics.between);
     have_key = pthread_key_create(&exit_key, thread_exit) == 0;
     return true;
 }

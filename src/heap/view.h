@@ -29,15 +29,19 @@ struct static_views {
     } ALIGNED(64) unborn, birth, dead;
 };
 
+/* A pointer to a view leads here, so it may be followed no further: malloc and its kin look at the budget, or the tag, before. */
 _Static_assert(offsetof(struct static_view, heap) == offsetof(struct view, heap)
-                   && offsetof(struct static_view, kind) == offsetof(struct view, kind),
+                   && offsetof(struct static_view, kind) == offsetof(struct view, kind)
+                   && offsetof(struct view, top) <= sizeof(struct static_view),
                "the beginning of a view");
 
 struct doubled_views {
     struct static_views views;
-    char gap[((size_t)1 << TWIN_BIT) - sizeof(struct static_views)]; /* the loader maps it with the rest: metadata (start.c) */
+    char between[((size_t)1 << TWIN_BIT) - sizeof(struct static_views)]; /* the loader maps it with the rest: metadata (start.c) */
     struct static_views doubles; /* as the views, once somebody may set the bit */
 };
+
+_Static_assert(offsetof(struct doubled_views, doubles) == (size_t)1 << TWIN_BIT, "where the bit leads");
 
 extern HIDDEN struct doubled_views view_statics;
 

@@ -26,11 +26,10 @@ static unsigned long held_kib(const struct epoch *epoch)
 
 void epoch_log(const struct learner *learner, const struct epoch *epoch)
 {
-    static const char states[LEARNER_STATES][7] = {"learns", "frozen", "canary", "rests"};
     char ratings[RATINGS_MOST];
     write_ratings(ratings, learner);
     note("hakmem: epoch: %lu ms: %s, arm %u of champion %u, lasts %lu ms, requested %lu KiB, cost %lu ns, held %lu KiB, work %lu ns,"
-         " ratings%s", epoch->end_ms, states[learner->state], learner->arms[learner->in_force].made,
+         " ratings%s", epoch->end_ms, learner_state_name(learner->state), learner->arms[learner->in_force].made,
          learner->arms[learner->champion].made, epoch->ms, (unsigned long)(epoch->requested / KIB), epoch_ns(epoch),
          held_kib(epoch), epoch->work_ns, ratings);
 }

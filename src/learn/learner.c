@@ -413,3 +413,10 @@ int64_t learner_saved_ppm(const struct learner *learner)
 {
     return learner->ledger.worked > 0 ? (int64_t)(learner->ledger.saved / learner->ledger.worked * 1e6) : 0;
 }
+
+const char *learner_state_name(unsigned state)
+{
+    static const char names[LEARNER_STATES][7] = {
+        [LEARNER_LEARNS] = "learns", [LEARNER_FROZEN] = "frozen", [LEARNER_CANARY] = "canary", [LEARNER_RESTS] = "rests"};
+    return names[state % LEARNER_STATES];
+}

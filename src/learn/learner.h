@@ -33,6 +33,9 @@
 
 enum learner_state { LEARNER_LEARNS, LEARNER_FROZEN, LEARNER_CANARY, LEARNER_RESTS, LEARNER_STATES };
 
+/* A number that is none of them is taken modulo how many there are. */
+const char *learner_state_name(unsigned state);
+
 enum { ARMS = 8, MODES_ARM = 0 };
 
 struct learner {

@@ -36,8 +36,8 @@ struct span_shard {
     struct decay decay;
     struct list dirty_queue; /* superslabs into which dirty units were freed since they were last purged, the longest ago first */
     struct list in_purge;    /* superslabs whose free units some thread is giving back now, without the lock */
-    bits128 rooms;           /* bit n - 1: there are superslabs with n free units */
-    struct list by_room[SUPERSLAB_UNITS]; /* [SUPERSLAB_UNITS - n]: these, committed. Small processes touch the beginning only */
+    bits128 rooms;           /* bit n - 1: there are committed superslabs with n free units */
+    struct list by_room[SUPERSLAB_UNITS]; /* [SUPERSLAB_UNITS - n]: these; the fullest last, for small processes touch the beginning only */
 } ALIGNED(SHARD_ALIGN);
 
 extern HIDDEN struct span_shard span_shards[SPAN_SHARDS_MOST];

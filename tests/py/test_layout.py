@@ -13,11 +13,11 @@ from pathlib import Path
 from support import LIBRARY, RELEASE
 
 # Of the file: a window of 64 KiB, as the kernel maps it, and variables.
-MOST_OF_FILE = 88
+MOST_OF_FILE = 80
 # With a second window, of what threads and large blocks need, and who learns.
 MOST_OF_TWO = MOST_OF_FILE + 64
 # Variables and, of the tables, the few pages that are touched.
-MOST_ANONYMOUS = 28
+MOST_ANONYMOUS = 16
 # Tables are found by addresses, which the kernel draws by lot: two that share a page in one run lie in two pages in
 # another. Who compares two programs compares the least of so many runs.
 RUNS = 10
@@ -110,9 +110,9 @@ class Layout(unittest.TestCase):
         self.assert_samples_lie_within(resident, MOST_OF_TWO)
 
     def test_tables_that_nobody_uses_are_not_touched(self) -> None:
-        _, anonymous = resident()
-        self.assertGreater(anonymous, 0)
-        self.assertLessEqual(anonymous, MOST_ANONYMOUS, "is a table missing in cmake/layout.ld?")
+        least = min(anonymous for _, anonymous in (resident() for _ in range(RUNS)))
+        self.assertGreater(least, 0)
+        self.assertLessEqual(least, MOST_ANONYMOUS, "is a table missing in cmake/layout.ld?")
 
 
 if __name__ == "__main__":

@@ -322,30 +322,38 @@ static struct view *with_twin_bit(const struct view *view)
 }
 
 /* The bit came too late, and was set in the word of a thread that has taken the place. */
-static void use_word_with_bit(void *view)
+static void use_word(void *view)
 {
-    thread_view = with_twin_bit(view);
+    thread_view = view;
     void *block = hak_malloc(SIZE);
     CHECK(block != NULL);
     hak_free(block);
     hak_free(hak_malloc(1 << 20));
 }
 
+static void use_word_with_bit(void *view)
+{
+    use_word(with_twin_bit(view));
+}
+
 static void word_may_be_another_threads_by_now(void)
 {
-    struct view *const views[] = {STATIC_VIEW(unborn), STATIC_VIEW(dead)};
     struct worker worker;
     worker_start(&worker);
     worker_run(&worker, fill, NULL);
     empty_sleeper();
     worker_stop(&worker);
-    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
-        const struct view *with_bit = with_twin_bit(views[i]);
-        CHECK(with_bit->kind == views[i]->kind && with_bit->heap == NULL && with_bit->budget < 0);
+    for (int i = 0; i < 2; i++) {
+        struct view *view = i == 0 ? STATIC_VIEW(unborn) : STATIC_VIEW(dead);
+        struct static_view *twice = i == 0 ? &view_statics.doubles.unborn : &view_statics.doubles.dead;
+        CHECK(with_twin_bit(view) == view || with_twin_bit(view) == (void *)twice);
         worker_start(&worker);
-        worker_run(&worker, use_word_with_bit, views[i]);
-        CHECK(with_bit->kind == views[i]->kind && with_bit->heap == NULL && with_bit->budget < 0);
+        worker_run(&worker, use_word_with_bit, view);
         worker_stop(&worker);
+        worker_start(&worker);
+        worker_run(&worker, use_word, twice);
+        worker_stop(&worker);
+        CHECK(twice->kind == view->kind && twice->heap == NULL && twice->budget < 0);
     }
 }
 

@@ -56,7 +56,7 @@ static void claim(const void *p)
             mappings[i].ours = true;
 }
 
-/* The range, its tables, and whatever metadata memory there is a record in. */
+/* The range, its tables, and whatever metadata memory there is a record in: some KiB of the variables too (view.h). */
 static size_t rss_of_ours(void)
 {
     size_t bytes = 0;

@@ -44,6 +44,16 @@ static void in_new_thread(void (*job)(void *), void *argument)
     worker_stop(&worker);
 }
 
+/* The heap itself, which is aligned to more, does not. */
+static void the_first_metadata_lies_between_the_views(void)
+{
+    const struct heap *heap = heap_own();
+    const char *from = view_statics.between;
+    const char *to = from + sizeof view_statics.between;
+    CHECK(((const char *)heap->counts >= from && (const char *)heap->counts < to) != HARDENED);
+    CHECK((const char *)heap < from || (const char *)heap >= to);
+}
+
 static void heaps_are_used_again(void)
 {
     struct heap *first = NULL;
@@ -230,7 +240,7 @@ int main(void)
         UNIT_TEST(heaps_are_used_again),         UNIT_TEST(threads_have_heaps_of_their_own),
         UNIT_TEST(slabs_of_the_dead_are_adopted), UNIT_TEST(nothing_is_lost_in_adoption),
         UNIT_TEST(idle_heaps_are_cleaned),       UNIT_TEST(what_ends_inside_the_door_is_not_used_again),
-        UNIT_TEST(late_destructors_may_allocate),
+        UNIT_TEST(late_destructors_may_allocate), UNIT_TEST(the_first_metadata_lies_between_the_views),
     };
     return cmocka_run_group_tests_name("life", tests, NULL, NULL);
 }

@@ -51,23 +51,28 @@ static void aligns(void)
     }
 }
 
-/* Small pieces go there first, whatever its place; what wants more of an alignment does not. */
+/* Small pieces go there first, whatever its place; what wants more of an alignment, or more than there is left, does not. */
 static void uses_what_it_is_given(void)
 {
-    enum { GIVEN = 1000 };
+    enum { GIVEN = 1000, USED = 700, LARGER = 320 };
     static char given[GIVEN];
     size_t before = meta_committed();
     meta_give(given + 1, GIVEN - 1);
     CHECK(meta_committed() == before + GIVEN - 1);
     char *apart = meta_alloc_aligned(64, 128);
     CHECK(apart < given || apart >= given + GIVEN);
+    char *used = meta_alloc(USED);
+    CHECK(used > given && used < given + 1 + 64 && (uintptr_t)used % 64 == 0);
+    check_fill(&(struct piece){.at = (unsigned char *)used, .bytes = USED}, 0);
+    memset(used, 1, USED);
+    char *larger = meta_alloc(LARGER);
+    CHECK(larger < given || larger >= given + GIVEN);
     size_t pieces = 0;
     for (char *piece = meta_alloc(64); piece >= given && piece < given + GIVEN; piece = meta_alloc(64)) {
-        CHECK((uintptr_t)piece % 64 == 0 && piece > given && piece + 64 <= given + GIVEN);
-        memset(piece, 1, 64);
+        CHECK((uintptr_t)piece % 64 == 0 && piece >= used + USED && piece + 64 <= given + GIVEN);
         pieces++;
     }
-    CHECK(pieces >= (GIVEN - 1) / 64 - 1);
+    CHECK(pieces >= 2);
 }
 
 /* What the alignment of a piece leaves before it: small pieces go there first. */

@@ -18,7 +18,7 @@ enum { FAIR_PRICE_NS = 1000 * 1000 * 1000 / 4096 };
     .magazine_bytes = EVERY_CLASS(64 * KIB), .batch_eighths = EVERY_CLASS(4), .thread_cache_bytes = 2 * MIB, \
     .bigcache_bytes = 64 * MIB, .bigcache_ms = EVERY_BIN(1000), .kept_most_bytes = TIB, .purge_ms = 1000,  \
     .purge_doublings = 3, .huge_fill = 94, .memory_price = FAIR_PRICE_NS, .heartbeat_bytes = 4 * MIB,      \
-    .cache_64ths = 5, .guard_bytes = 256 * MIB
+    .guard_bytes = 256 * MIB
 
 /* What no mode changes. */
 #define COMMON .purger = true, .guard_slots = 32, .learn_parts = LEARN_ALL
@@ -35,7 +35,6 @@ static const struct {
                        .purge_doublings = 3,
                        .huge_fill = 100,
                        .memory_price = FAIR_PRICE_NS * 10,
-                       .cache_64ths = 5,
                        .heartbeat_bytes = 1 * MIB,
                        COMMON}},
     [MODE_FAST] = {"fast",
@@ -49,7 +48,6 @@ static const struct {
                     .purge_doublings = 3,
                     .huge_fill = 75,
                     .memory_price = FAIR_PRICE_NS / 10,
-                    .cache_64ths = 11,
                     .heartbeat_bytes = 16 * MIB,
                     COMMON}},
     [MODE_BALANCED] = {"balanced", {BALANCED, COMMON}},
@@ -82,7 +80,6 @@ void policy_restore(void)
             for (unsigned i = 0; i < knob_info[knob].count; i++)
                 knob_set(knob, i, *knob_in(of, knob, i));
         store_relaxed(&policy.memory_price, of->memory_price);
-        store_relaxed(&policy.cache_64ths, of->cache_64ths);
         /* Guarded samples are taken at heartbeats: they must not become rarer than asked for. */
         size_t sampled = policy.guard_bytes > 0 ? policy.guard_bytes : SIZE_MAX;
         store_relaxed(&policy.heartbeat_bytes, min_size(of->heartbeat_bytes, sampled));

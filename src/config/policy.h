@@ -83,7 +83,6 @@ struct policy {
     enum learn learn;
     unsigned learn_parts;      /* of enum learn_part */
     uint32_t memory_price;     /* what the learner takes a MiB held for a second to cost, in ns of a thread's time */
-    size_t cache_64ths;        /* of its heap, so much may be in a thread's magazines, beyond a least (heap/magazine.c): the mode says */
     bool learn_is_pinned;      /* the user has said what the learner does: a mode leaves it alone */
 
     enum huge_pages huge;

@@ -22,7 +22,8 @@ enum {
     STREAK_GROWS = 4, /* this many refills in a row widen the magazine too */
 };
 
-/* A heap's magazines may always hold so many bytes. */
+/* A heap's magazines hold at most this part of it, and may always hold so many bytes. */
+enum { CACHE_SHARE = 6 };
 #define CACHE_LEAST ((size_t)256 << 10)
 
 /* Bytes that a fresh magazine may hold. */
@@ -73,7 +74,7 @@ static size_t batch_of(const struct heap *heap, unsigned class)
 /* Most bytes that all magazines of the heap may hold: a share of what its slabs are made of, less among many threads. */
 static size_t cache_most(const struct heap *heap)
 {
-    size_t share = (heap->units << UNIT_SHIFT) / 64 * load_relaxed(&policy.cache_64ths);
+    size_t share = (heap->units << UNIT_SHIFT) / CACHE_SHARE;
     size_t most = load_relaxed(&policy.thread_cache_bytes);
     size_t least = max_size(CACHE_LEAST, most / MAGAZINES_SHARE);
     return min_size(max_size(share, least), crowd_share(most, CACHE_LEAST));

@@ -125,7 +125,6 @@ static void threads_may_switch_at_once(void)
         for (int i = 0; i < 3; i++)
             CHECK(pthread_join(threads[i], NULL) == 0);
         CHECK(policy.heartbeat_bytes == policy_of_mode()->heartbeat_bytes && policy.memory_price == policy_of_mode()->memory_price);
-        CHECK(policy.cache_64ths == policy_of_mode()->cache_64ths);
         for (enum knob knob = 0; knob < KNOBS; knob++)
             for (unsigned i = 0; i < knob_info[knob].count; i++)
                 CHECK(knob_get(knob, i) == knob_of_mode(knob, i));

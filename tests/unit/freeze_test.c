@@ -321,7 +321,6 @@ static struct view *with_twin_bit(const struct view *view)
     return (struct view *)((uintptr_t)view | (uintptr_t)1 << TWIN_BIT);
 }
 
-/* The bit came too late, and was set in the word of a thread that has taken the place. */
 static void use_word(void *view)
 {
     thread_view = view;
@@ -331,6 +330,7 @@ static void use_word(void *view)
     hak_free(hak_malloc(1 << 20));
 }
 
+/* The bit came too late, and was set in the word of a thread that has taken the place. */
 static void use_word_with_bit(void *view)
 {
     use_word(with_twin_bit(view));

@@ -44,18 +44,22 @@ static size_t slots_bytes(size_t capacity)
     return (capacity + 2) * sizeof(void *);
 }
 
-static size_t capacity_most(unsigned class)
+static size_t capacity_within(unsigned class, size_t bytes)
 {
-    size_t bytes = load_relaxed(&policy.magazine_bytes[class]);
     return clamp_size(bytes / size_class_bytes(class), CAPACITY_LEAST, MAGAZINE_SLOTS_MOST);
 }
 
-/* Is it at most capacity_most? Asked at each refill and flush, so without a division. */
-static bool may_have(unsigned class, size_t capacity)
+/* Is it no more than that? Asked at each refill and flush, so without a division. */
+static bool is_within(unsigned class, size_t capacity, size_t bytes)
 {
     if (capacity <= CAPACITY_LEAST)
         return true;
-    return capacity <= MAGAZINE_SLOTS_MOST && capacity * size_class_bytes(class) <= load_relaxed(&policy.magazine_bytes[class]);
+    return capacity <= MAGAZINE_SLOTS_MOST && capacity * size_class_bytes(class) <= bytes;
+}
+
+static size_t capacity_most(unsigned class)
+{
+    return capacity_within(class, load_relaxed(&policy.magazine_bytes[class]));
 }
 
 /* Of a fresh magazine. */
@@ -184,23 +188,25 @@ static bool create(struct heap *heap, unsigned class)
 }
 
 /* A held magazine's capacity follows its use: it doubles when refills and flushes alternate, or refills keep
- * coming. Where the policy's limit has come down, an empty one follows it. */
+ * coming. Where the policy's limit has come down, an empty one follows it. The limit is read once: it may come down
+ * at any time, below what a full magazine holds. */
 static void **adapt(struct heap *heap, unsigned class, void **top, enum shelf_event event)
 {
     struct shelf *shelf = &heap->shelf[class];
+    size_t most = load_relaxed(&policy.magazine_bytes[class]);
     bool alternates = shelf->last_event != EVENT_NONE && shelf->last_event != event;
     shelf->streak = event == EVENT_REFILL && !alternates ? (uint8_t)(shelf->streak + 1) : 0;
     shelf->last_event = (uint8_t)event;
     shelf->touched = true;
-    if (event == EVENT_REFILL && !may_have(class, shelf->capacity))
-        return resize(heap, class, top, capacity_most(class));
+    if (event == EVENT_REFILL && !is_within(class, shelf->capacity, most))
+        return resize(heap, class, top, capacity_within(class, most));
     if (!alternates && shelf->streak < STREAK_GROWS)
         return top;
     shelf->streak = 0;
-    if (!may_have(class, (size_t)shelf->capacity + 1))
+    if (!is_within(class, (size_t)shelf->capacity + 1, most))
         return top;
     size_t twice = (size_t)shelf->capacity * 2;
-    return resize(heap, class, top, may_have(class, twice) ? twice : capacity_most(class));
+    return resize(heap, class, top, is_within(class, twice, most) ? twice : capacity_within(class, most));
 }
 
 /* Of a class made at run time, whose magazine is empty: what the fixed class has comes before more slabs. */

@@ -1,6 +1,9 @@
 /* heap/magazine.h: order, capacity, flushing, the audit. */
 #include "unit.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "arena/meta.h"
 #include "config/policy.h"
 #include "fake_os.h"
@@ -139,6 +142,40 @@ static void capacity_keeps_to_the_policy(void)
     CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes[CLASS] / SIZE);
     magazine_widen(heap, CLASS, SIZE_MAX);
     CHECK(heap->shelf[CLASS].capacity == policy.magazine_bytes[CLASS] / SIZE);
+}
+
+static atomic_bool limit_rests;
+
+/* As hak_mode_set and the learner do, from any thread. */
+static void *change_limit(void *unused)
+{
+    size_t before = load_relaxed(&policy.magazine_bytes[CLASS]);
+    while (!limit_rests)
+        for (size_t slots = 512; slots >= 16; slots /= 2)
+            store_relaxed(&policy.magazine_bytes[CLASS], slots * SIZE);
+    store_relaxed(&policy.magazine_bytes[CLASS], before);
+    return unused;
+}
+
+/* What does not fit any more is given back first. */
+static void the_limit_may_come_down_while_it_is_read(void)
+{
+    enum { ROUNDS = 3000 };
+    struct heap *heap = heap_own();
+    struct shelf *shelf = &heap->shelf[CLASS];
+    pthread_t thread;
+    limit_rests = false;
+    CHECK(pthread_create(&thread, NULL, change_limit, NULL) == 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        alloc_all(BLOCKS);
+        for (size_t i = 0; i < BLOCKS; i++) {
+            hak_free(blocks[i]);
+            CHECK((size_t)(heap->view.top[CLASS] - shelf->slots) <= shelf->capacity);
+        }
+        CHECK(shelf->slots[shelf->capacity + 1] == SLOT_FULL);
+    }
+    limit_rests = true;
+    CHECK(pthread_join(thread, NULL) == 0);
 }
 
 static void batches_follow_the_policy(void)
@@ -431,6 +468,7 @@ int main(void)
         UNIT_TEST(capacity_grows_with_use),
         UNIT_TEST(capacity_keeps_to_the_policy),
         UNIT_TEST(capacity_comes_down_with_the_policy),
+        UNIT_TEST(the_limit_may_come_down_while_it_is_read),
         UNIT_TEST(batches_follow_the_policy),
         UNIT_TEST(magazines_keep_to_their_share_of_the_heap),
         UNIT_TEST(of_a_small_heap_they_may_hold_an_eighth_of_the_budget),

@@ -65,6 +65,19 @@ static struct heap *idle_lend(void)
     return heap;
 }
 
+/* For no thread: one that has nothing. Of what it had cached, or could lend, nobody would hear. */
+static struct heap *idle_lend_bare(void)
+{
+    if (load_relaxed(&idle_count) == 0)
+        return NULL;
+    lock_take(&life_lock);
+    struct list_node *first = clean.first;
+    bool is_bare = first != NULL && LIST_ENTRY(first, struct heap, idle)->units == 0;
+    struct heap *heap = is_bare ? idle_take_locked(first) : NULL;
+    lock_drop(&life_lock);
+    return heap;
+}
+
 void life_idle_locked(struct heap *heap)
 {
     idle_push_locked(&warm, heap);
@@ -106,7 +119,7 @@ size_t life_count(void)
 
 struct heap *life_birth(struct view **tls)
 {
-    struct heap *heap = idle_lend();
+    struct heap *heap = tls != NULL ? idle_lend() : idle_lend_bare();
     if (heap == NULL)
         heap = create();
     if (heap == NULL)

@@ -10,8 +10,8 @@
 #include "heap/heap.h"
 
 /* A heap for the calling thread, idle before or new. Points `tls`, the thread's word, to its view and keeps
- * the address, for those who close heaps from outside; NULL for a heap that belongs to no one thread. NULL:
- * out of memory. */
+ * the address, for those who close heaps from outside; NULL for a heap that belongs to no one thread, which has no slabs and
+ * nothing cached then. NULL: out of memory. */
 struct heap *life_birth(struct view **tls);
 
 /* The owner, inside its door, gives its heap back; its word is left at the dead view. */

@@ -210,21 +210,26 @@ static void late(void *value)
     pthread_setspecific(late_key, value);
 }
 
-static void use_late_key(void *unused)
+static void use_late_key(void *heap)
 {
     hak_free(hak_malloc(SIZE));
+    tell_heap(heap);
     pthread_setspecific(late_key, &late_key);
-    (void)unused;
 }
 
 static void late_destructors_may_allocate(void)
 {
+    struct heap *lent = NULL;
     heap_own();
     CHECK(pthread_key_create(&late_key, late) == 0);
     for (int i = 0; i < 10; i++) {
-        in_new_thread(use_late_key, NULL);
+        struct heap *now = NULL;
+        in_new_thread(use_late_key, &now);
         hak_free(late_block);
         late_block = NULL;
+        /* Orphans have not taken what the first one has left in its magazines. */
+        CHECK(i == 0 || now == lent);
+        lent = now;
     }
     CHECK(late_rounds >= 40);
     /* One heap for the threads, one for orphans. */

@@ -18,13 +18,13 @@ ALWAYS_INLINE void *no_block(size_t size)
 }
 
 /* A block for a request of `bytes`, of which `size` are used and charged. All of that class are aligned; but a keeper that has come
- * since the caller looked has not been told of the alignment. */
+ * since the caller looked has been told neither of the alignment nor of the size. */
 static FRAGILE void *of_size(size_t alignment, size_t bytes, size_t size)
 {
     void *block = HARDENED ? hot_malloc(bytes) : hot_pop_of(size_class_of(bytes), size, view_load(), no_block);
     if (!HARDENED && block == NULL)
         block = door_malloc(bytes);
-    if (UNLIKELY(((uintptr_t)block & (alignment - 1)) != 0)) {
+    if (UNLIKELY(((uintptr_t)block & (alignment - 1)) != 0 || arena_tag(block) == TAG_CHECKED)) {
         hot_free(block);
         return door_malloc_kept(size, alignment, FAMILY_MALLOC);
     }

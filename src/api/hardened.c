@@ -21,7 +21,8 @@
 
 _Static_assert(SEAL_HOT_MOST <= DELAY_ALL_SLOTS, "what is freed here waits among DELAY_SLOTS");
 
-/* Keepers and guarded samples have seals of their own kind. While there is a keeper all requests come here. */
+/* Keepers and guarded samples have seals of their own kind. While there is a keeper requests come here, as soon as the thread's
+ * heap is closed. */
 static NOINLINE void *malloc_at_door(size_t size, void *(*door)(size_t))
 {
     if (UNLIKELY(keeper_now() != NULL))
@@ -30,15 +31,21 @@ static NOINLINE void *malloc_at_door(size_t size, void *(*door)(size_t))
     uintptr_t tag = arena_tag(block);
     if (LIKELY(tag >= TAG_KINDS))
         seal_live(block, tag % SIZE_CLASSES, size);
+    else if (tag == TAG_CHECKED) /* of a keeper that has come just now, and takes the seal for the program's */
+        (void)door_resize_kept(block, size);
     return block;
 }
 
-/* Blocks of nothing have no seal, and large ones a closed page. */
+/* Blocks of nothing have no seal, and large ones a closed page. Where a keeper has come and the heap is still open, blocks in
+ * magazines have a seal, that of a free one: the door is asked, and charged as by hot_pop. */
 static FRAGILE NOINLINE void *malloc_unsealed(size_t size, void *(*door)(size_t))
 {
     bool zero;
-    if (UNLIKELY(keeper_now() != NULL))
-        return hot_pop(size, door);
+    if (UNLIKELY(keeper_now() != NULL)) {
+        if (size <= SMALL_MAX)
+            (void)owner_subtract(&view_load()->budget, (int64_t)size);
+        return door(size);
+    }
     return size == 0 ? hot_pop(SEAL_BYTES, door) : door_malloc_large(size, 1, &zero);
 }
 

@@ -18,6 +18,8 @@
 #include "hakmem.h"
 #include "heap/classes.h"
 #include "heap/heartbeat.h"
+#include "heap/keeper.h"
+#include "heap/magazine.h"
 #include "heap/view.h"
 #include "os/os.h"
 #include "scale.h"
@@ -400,6 +402,38 @@ static void serves_classes_made_at_run_time(void)
     says_what_was_asked_for();
 }
 
+static _Alignas(64) char kept[SMALL_MAX];
+static volatile size_t asked; /* to the compiler malloc changes no variable of ours */
+
+static void *keep(const struct request *request, const struct os_frame *from)
+{
+    (void)from;
+    asked = request->size;
+    return kept;
+}
+
+static bool no(void)
+{
+    return false;
+}
+
+/* Heaps are closed one by one: in their magazines are blocks with the seal of a free one. */
+static void what_has_no_seal_is_not_taken_from_a_heap_that_a_keeper_will_close(void)
+{
+    static const struct keeper keeper = {.allocate = keep, .lock_is_mine = no};
+    const size_t sealed = SMALL_MAX - 8;
+    static char *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = hak_malloc(sealed);
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+    CHECK(magazine_count(view_load()->heap, size_class_of(SMALL_MAX)) > 0);
+    store_release(&current_keeper, &keeper);
+    CHECK(hak_malloc(SMALL_MAX) != NULL && asked == SMALL_MAX);
+    CHECK(hak_malloc(0) != NULL && asked == 0);
+    store_release(&current_keeper, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +451,7 @@ int main(void)
         UNIT_TEST(samples_are_verified),
         UNIT_TEST(serves_classes_made_at_run_time),
         UNIT_TEST(nothing_may_touch_fences),
+        UNIT_TEST(what_has_no_seal_is_not_taken_from_a_heap_that_a_keeper_will_close),
     };
     return cmocka_run_group_tests_name("hardened", tests, NULL, NULL);
 }

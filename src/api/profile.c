@@ -19,5 +19,5 @@ int hak_profile_stop(void)
 
 int hak_profile_dump(const char *path)
 {
-    return profile_dump(path);
+    return path != NULL ? profile_dump(path) : EINVAL;
 }

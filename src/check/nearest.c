@@ -10,7 +10,7 @@
 #include "slab/slab.h"
 
 /* The start of a large block is looked for over so many units before the address: 4 GiB. */
-enum { UNITS_BACK = 1 << 18 };
+enum { UNITS_BACK = (4 * GIB) >> UNIT_SHIFT };
 
 static bool is_cached(const struct heap *heap, unsigned class, const void *block)
 {

@@ -90,6 +90,8 @@ FRAGILE void *linked_new_array_or_throw(size_t size)
 
 static void *new_aligned(size_t alignment, size_t size, enum family family)
 {
+    if (!is_power_of_two(alignment))
+        return NULL;
     if (malloc_is_ours() && keeper_now() != NULL)
         return door_malloc_kept(size, alignment, free_is_ours() ? family : FAMILY_MALLOC);
     if (malloc_is_ours() && free_is_ours()) /* who deletes it with a size says this one */

@@ -205,6 +205,20 @@ class Check(unittest.TestCase):
             done = run(*RUN, program)
             self.assertEqual((done.returncode, done.stderr), (0, ""), taken)
 
+    def test_an_alignment_that_is_none_is_refused(self) -> None:
+        source = self.directory / "alignment.cpp"
+        source.write_text("""
+            #include <new>
+            int main()
+            {
+                volatile std::size_t alignment = 24;
+                return ::operator new(64, std::align_val_t(alignment), std::nothrow) != nullptr;
+            }
+        """)
+        program = source.with_suffix("")
+        subprocess.run(["c++", "-std=c++17", "-O0", "-o", program, source], check=True)
+        self.assertEqual(run(*RUN, program).returncode, 0)
+
     def test_a_library_with_operators_of_its_own_mixes_nothing_up(self) -> None:
         """It has the C++ library within itself, as libLLVM does: its new is malloc to us, the program's delete ours."""
         (self.directory / "own.cpp").write_text('extern "C" int *make() { return new int[3]; }')

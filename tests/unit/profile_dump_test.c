@@ -118,7 +118,7 @@ static void is_read_as_it_was_written(void)
 static void errors_are_told(void)
 {
     make_directory();
-    CHECK(hak_profile_dump(path) == ENODATA);
+    CHECK(hak_profile_dump(path) == ENODATA && hak_profile_dump(NULL) == EINVAL);
     CHECK(access(path, F_OK) != 0);
     profile_begin(1);
     hak_free(hak_malloc(100));

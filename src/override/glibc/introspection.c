@@ -16,17 +16,24 @@ HAK_EXPORT int mallopt(int parameter, int value)
     return 1;
 }
 
+/* To glibc they are mappings of their own, and in no other figure. */
+static size_t without_large(const struct hak_stats *stats, size_t bytes)
+{
+    return bytes - min_size(bytes, stats->large_bytes);
+}
+
 HAK_EXPORT struct mallinfo2 mallinfo2(void)
 {
     struct hak_stats stats;
     stats_read(&stats);
+    size_t arena = without_large(&stats, stats.committed_bytes);
     return (struct mallinfo2){
-        .arena = stats.committed_bytes,
+        .arena = arena,
         .hblks = stats.large_blocks,
         .hblkhd = stats.large_bytes,
         .fsmblks = stats.cached_bytes,
-        .uordblks = stats.small_bytes + stats.large_bytes,
-        .fordblks = stats.committed_bytes - min_size(stats.committed_bytes, stats.small_bytes + stats.large_bytes),
+        .uordblks = stats.small_bytes,
+        .fordblks = arena - min_size(arena, stats.small_bytes),
         .keepcost = stats.bigcache_bytes + stats.dirty_bytes,
     };
 }
@@ -98,7 +105,7 @@ HAK_EXPORT int malloc_info(int options, FILE *stream)
                           "<aspace type=\"total\" size=\"%zu\"/>\n"
                           "</malloc>\n",
                           cached, stats.cached_bytes, stats.slab_free_bytes + stats.bigcache_bytes + stats.dirty_bytes,
-                          stats.large_blocks, stats.large_bytes, stats.held_bytes, stats.reserved_bytes);
+                          stats.large_blocks, stats.large_bytes, without_large(&stats, stats.held_bytes), stats.reserved_bytes);
     return written < 0 ? -1 : 0;
 }
 

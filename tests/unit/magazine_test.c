@@ -160,7 +160,7 @@ static void *change_limit(void *unused)
 /* What does not fit any more is given back first. */
 static void the_limit_may_come_down_while_it_is_read(void)
 {
-    enum { ROUNDS = 3000 };
+    enum { ROUNDS = 500 };
     struct heap *heap = heap_own();
     struct shelf *shelf = &heap->shelf[CLASS];
     pthread_t thread;

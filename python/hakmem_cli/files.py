@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hakmem_cli.say import CannotError
+
+_LOCK_TRIES = 250
+_LOCK_WAIT_SECONDS = 0.02
 
 
 def _told(path: Path) -> os.stat_result | None:
@@ -28,6 +34,36 @@ def check_target(path: Path, *, force: bool) -> os.stat_result | None:
     if old is not None and not force:
         raise CannotError(f"{path}: exists; --force writes over it, --output FILE writes elsewhere")
     return old
+
+
+def try_lock(file: int) -> bool:
+    """False: another descriptor has it. It goes with the last copy of the descriptor."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # the file system has none
+        pass
+    return True
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Of those that read a file and write it anew, one at a time: by a lock on its directory, as the library takes
+    (os/output.h). Like it this does not wait for ever. Where there is no such directory, the file will tell."""
+    try:
+        directory = os.open(path.absolute().parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        directory = -1
+    try:
+        for _ in range(_LOCK_TRIES):
+            if directory < 0 or try_lock(directory):
+                break
+            time.sleep(_LOCK_WAIT_SECONDS)
+        yield
+    finally:
+        if directory >= 0:
+            os.close(directory)
 
 
 def write(path: Path, data: bytes, *, force: bool) -> None:

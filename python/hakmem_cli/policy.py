@@ -58,21 +58,26 @@ def _clear(parsed: argparse.Namespace) -> int:
     """A file of which nothing is left goes. One that is damaged goes too, if all of it shall."""
     for name in parsed.files:
         path = Path(name)
-        if parsed.program is None:
-            if not policy_text.is_policy(policy_text.read_text(path)):
-                raise CannotError(f"{path}: is no file of what was learned, and stays")
-            gone, left = None, []
-        else:
-            parts = policy_text.read(path)
-            gone = _chosen(parts, parsed.program, name)
-            left = [part for part in parts if part not in gone]
-        if left:
-            files.write(path, _bytes(left), force=True)
-        else:
-            path.unlink()
-        what = "removed" if not left else f"forgotten: {', '.join(part.name for part in gone or [])}"
+        with files.alone(path):
+            what = _forget(path, name, parsed.program)
         say(f"{path}: {what}")
     return 0
+
+
+def _forget(path: Path, name: str, program: str | None) -> str:
+    if program is None:
+        if not policy_text.is_policy(policy_text.read_text(path)):
+            raise CannotError(f"{path}: is no file of what was learned, and stays")
+        gone, left = None, []
+    else:
+        parts = policy_text.read(path)
+        gone = _chosen(parts, program, name)
+        left = [part for part in parts if part not in gone]
+    if left:
+        files.write(path, _bytes(left), force=True)
+    else:
+        path.unlink()
+    return "removed" if not left else f"forgotten: {', '.join(part.name for part in gone or [])}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

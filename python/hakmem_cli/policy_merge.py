@@ -49,7 +49,7 @@ _MERGE: dict[str, Callable[[list[tuple[Part, Line]]], Line]] = {"knob": _knob, "
 
 
 def _lines(parts: list[Part]) -> list[Line]:
-    """Who has no line for something has found nothing better than the mode's value: that is a vote too."""
+    """Who has no line for something has found nothing better than the mode's value: a vote against any line."""
     found: dict[tuple[str, str], list[tuple[Part, Line]]] = {}
     for part in parts:
         for line in {(line.kind, line.name): line for line in part.lines}.values():

@@ -21,6 +21,7 @@ USE = (
 )
 
 _LATEST = 20
+_MOST_INDEX = 64  # of a knob that there is one of for each class, or for large blocks by their size
 
 _STATES = {
     "learns": "It is learning: policies compete, in epochs by turns.",
@@ -102,6 +103,10 @@ def _learner(snapshot: Snapshot) -> Iterator[str]:
             yield text.format("once" if count == 1 else f"{count:g} times")
 
 
+def _is_below(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < most
+
+
 def _knobs(snapshot: Snapshot) -> Iterator[str]:
     """What differs from the mode, and who has set it."""
     told = snapshot.more.get("knobs")
@@ -110,8 +115,10 @@ def _knobs(snapshot: Snapshot) -> Iterator[str]:
         lines = []
         for row in rows:
             name, index, value = row.get("name"), row.get("index"), row.get("value")
-            if isinstance(name, str) and isinstance(value, int) and bool(row.get("pinned")) == pinned:
-                lines.append(Line("knob", f"{name}[{index}]" if isinstance(index, int) else name, str(value)))
+            is_knob = isinstance(name, str) and name.isidentifier() and _is_below(value, 1 << 64)
+            if is_knob and bool(row.get("pinned")) == pinned:
+                indexed = f"{name}[{index}]" if _is_below(index, _MOST_INDEX) else name
+                lines.append(Line("knob", indexed, str(value)))
         if lines:
             yield "Set by the environment:" if pinned else f"Other than in mode {snapshot.mode}:"
             yield from (f"  - {printable(sentence)}" for sentence in policy_words.knob_sentences(lines))

@@ -69,6 +69,7 @@ class LivePage:
             _, _, owner, started, _ = _HEAD.unpack_from(page, _SEQUENCE)
             if owner == pid and started == procfs.start_time(pid):
                 self._page = page
+                self.path = path
                 return
             stale = path
         if stale is not None:

@@ -104,8 +104,8 @@ class Reader:
             units.slabs[i] = SlabSums(slabs=sums.more["slabs"], free_blocks=max(0, room - sums.out))
         return units
 
-    def superslabs(self) -> list[dict[str, Any]]:
-        return read_map(self._memory, self._layout)
+    def map(self) -> dict[str, Any]:
+        return {"superslabs": read_map(self._memory, self._layout), "unit_bytes": self._layout.unit_bytes}
 
     def read(self) -> Snapshot:
         pid = self._memory.pid

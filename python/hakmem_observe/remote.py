@@ -13,6 +13,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Protocol
 
+from hakmem_cli import files
 from hakmem_cli.say import CannotError
 from hakmem_observe import layout as lay
 from hakmem_observe import locate, procfs
@@ -24,6 +25,7 @@ from hakmem_observe.snapshot import Snapshot
 
 WAIT_SECONDS = 3.0
 _WORK_SECONDS = 60.0
+_TURN_SECONDS = 60.0
 _POLL_SECONDS = 0.005
 
 
@@ -99,7 +101,7 @@ class Process:
         taken = self.snapshot()
         if self._page is not None:
             return taken
-        return replace(taken, more={**taken.more, "superslabs": self._reader.superslabs()})
+        return replace(taken, more={**taken.more, **self._reader.map()})
 
     def request(self, kind: int, argument: int = 0, path: str = "", wait_seconds: float | None = None) -> int:
         """0 or the errno value it failed with. Raises if no thread comes to the allocator's door in time."""
@@ -107,7 +109,28 @@ class Process:
         name = os.fsencode(path)
         if len(name) >= lay.PATH_BYTES or b"\0" in name:
             raise CannotError(f"{path}: too long for a request; legal are up to {lay.PATH_BYTES - 1} bytes")
-        wait_seconds = WAIT_SECONDS if wait_seconds is None else wait_seconds
+        with self._turn():
+            return self._ask(kind, argument, name, WAIT_SECONDS if wait_seconds is None else wait_seconds)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Tools ask one after the other: there are words for one request, and its end does not say whose it was. The
+        lock is on a file that only who may ask can open, and goes with the tool."""
+        path = f"/proc/{self.pid}/maps" if self._page is None else str(self._page.path)
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            self._check()
+            raise CannotError(f"{path}: cannot be opened: {error.strerror}") from error
+        try:
+            deadline = time.monotonic() + _TURN_SECONDS
+            while not files.try_lock(file):
+                self._pause(deadline, f"process {self.pid}: another tool has been asking it for {_TURN_SECONDS:g} s")
+            yield
+        finally:
+            os.close(file)
+
+    def _ask(self, kind: int, argument: int, name: bytes, wait_seconds: float) -> int:
         deadline = time.monotonic() + wait_seconds
         while self._head().request != 0:
             self._pause(deadline, f"process {self.pid}: another tool's request is waiting there; try again")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from hakmem_cli.policy_words import count_bytes
 from hakmem_observe.snapshot import Snapshot
 
 KINDS = {
     "slab": "small blocks; the paler, the fewer of them live",
     "large": "large blocks",
     "kept": "freed large blocks, kept (BigCache)",
+    "checked": "blocks of check mode",
+    "sampled": "blocks that the profiler looks at",
     "stock": "free, kept by a thread's heap",
     "dirty": "free, not given back yet",
     "free": "free, given back",
@@ -17,6 +20,7 @@ KINDS = {
 }
 _MOST = 512
 _UNITS = 256
+_LARGEST_UNIT = 1 << 30
 
 
 def of(snapshot: Snapshot) -> dict[str, Any] | None:
@@ -43,7 +47,11 @@ def of(snapshot: Snapshot) -> dict[str, Any] | None:
         {"name": name, "about": KINDS[name], "units": int(units), "fill": fill / units if units else 0}
         for name, (units, fill) in counts.items()
     ]
-    return {"rows": found[:_MOST], "total": len(found), "kinds": kinds, "names": names}
+    unit = snapshot.more.get("unit_bytes")
+    sizes = None
+    if isinstance(unit, int) and 4096 <= unit <= _LARGEST_UNIT:
+        sizes = count_bytes(max(len(row["units"]) for row in found) * unit), count_bytes(unit)
+    return {"rows": found[:_MOST], "total": len(found), "kinds": kinds, "names": names, "sizes": sizes}
 
 
 def _unit(unit: Any) -> tuple[str, float]:

@@ -196,10 +196,21 @@ def _next(pattern: re.Pattern[str], text: str, position: int) -> int:
     return found.start() if found else len(text)
 
 
+def _at(told: Any, where: str, text: str, position: int) -> Snapshot:
+    """Who is refused is told the place, if there is a text: to find it for each would read all before it anew."""
+    try:
+        return from_json(told, where)
+    except CannotError:
+        if not text:
+            raise
+        return from_json(told, f"{where}: {_place(text, position)}")
+
+
 def parse_series(text: str, where: str) -> list[Snapshot]:
     """All objects of the text, one or more. What is torn or cut off is left out, unless there is nothing else."""
     series: list[Snapshot] = []
-    torn: list[str] = []
+    torn = 0
+    first_torn = ""
     position = _next(_WORD, text, 0)
     while position < len(text):
         is_first = not series and not torn
@@ -210,15 +221,16 @@ def parse_series(text: str, where: str) -> list[Snapshot]:
         except (ValueError, RecursionError) as error:
             at = error.pos if isinstance(error, json.JSONDecodeError) else position
             reason = "too deep" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
-            torn.append(f"no JSON at {_place(text, at)}: {reason}")
+            first_torn = first_torn or f"no JSON at {_place(text, at)}: {reason}"
+            torn += 1
             position = _next(_OBJECT, text, position + 1)
             continue
-        series.append(from_json(told, where if is_first else f"{where}: {_place(text, position)}"))
+        series.append(_at(told, where, "" if is_first else text, position))
         position = _next(_WORD, text, end)
     if torn and not series:
-        raise CannotError(f"{where}: {torn[0]}; legal is a statistics file")
+        raise CannotError(f"{where}: {first_torn}; legal is a statistics file")
     if torn:
-        say(f"warning: {where}: torn or cut off at {len(torn)} place(s), and read without them; the first: {torn[0]}")
+        say(f"warning: {where}: torn or cut off at {torn} place(s), and read without them; the first: {first_torn}")
     if not series:
         raise CannotError(f"{where}: the file is empty; legal is a statistics file, see HAKMEM_STATS")
     return series

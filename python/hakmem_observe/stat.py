@@ -66,8 +66,9 @@ def _record(process: Process, every: float, out: TextIO) -> int:
         while True:
             out.write(f"{process.snapshot().to_line()}\n")
             out.flush()
-            due = max(due + every, time.monotonic())
-            time.sleep(due - time.monotonic())
+            now = time.monotonic()
+            due = max(due + every, now)
+            time.sleep(due - now)
     except (EndedError, KeyboardInterrupt):
         return 0
 

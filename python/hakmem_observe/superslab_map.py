@@ -7,15 +7,17 @@ from typing import Any
 
 from hakmem_observe.layout import MOST_SUPERSLABS, Layout
 from hakmem_observe.memory import Memory
+from hakmem_observe.units import CHECKED, KEPT, LARGE, SAMPLED
 
-_LARGE, _KEPT = 1, 2  # tags
 _MOST = 4096
-"""Superslabs: 8 GiB. Of a larger heap the first."""
+"""Superslabs: 4 GiB. Of a larger heap the first."""
+_KINDS: dict[int, list[Any]] = {KEPT: ["kept", 0], CHECKED: ["checked", 1], SAMPLED: ["sampled", 1]}
 
 
 def read_map(memory: Memory, layout: Layout) -> list[dict[str, Any]]:
     """Of each committed superslab its index and units: [class's number, part of its blocks that is live or cached], or
-    ["large", "kept", "stock", "dirty" or "free", 0 or 1]. What is read may be torn: then a unit is shown as another."""
+    ["large", "kept", "checked", "sampled", "stock", "dirty" or "free", 0 or 1]. What is read may be torn: then a unit
+    is shown as another."""
     words = (layout.superslabs, layout.superslab_count, layout.tags, layout.spans)
     table, count, tags, spans = (memory.word(address) or 0 for address in words)
     if not (table and tags and spans):
@@ -57,7 +59,7 @@ def _units(
         elif span in slabs:
             before = slabs[span]
         elif span:
-            before = ["kept", 0] if kinds.get(span, _LARGE) == _KEPT else ["large", 1]
+            before = _KINDS.get(kinds.get(span, LARGE), ["large", 1])
         # A large block is known by its first unit; the others have no span of their own, as those in stock have none.
         elif before[0] not in ("large", "kept"):
             before = ["stock", 0]

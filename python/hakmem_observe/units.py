@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hakmem_observe.layout import MOST_SUPERSLABS, Layout
 from hakmem_observe.memory import Memory
 
-_LARGE, _KEPT = 1, 2
+LARGE, KEPT, CHECKED, SAMPLED = 1, 2, 4, 5  # tags, as arena/arena.h has them
 
 _CHUNK = 256  # superslabs read at a time
 _MOST_BLOCKS = 1 << 24
@@ -31,7 +31,6 @@ class Units:
     kept: int = 0
     stock: int = 0
     dirty: int = 0
-    committed: int = 0
     slabs: dict[int, SlabSums] = field(default_factory=dict)  # by class
     kinds: dict[int, int] = field(default_factory=dict)  # of spans, by the address of their record
 
@@ -65,12 +64,12 @@ def _add(units: Units, layout: Layout, used: int, tags: tuple[int, ...], spans: 
             continue
         if tag != 0:
             units.kinds[span] = tag
-        kind = units.kinds.get(span, _LARGE)
+        kind = units.kinds.get(span, LARGE)
         if kind >= layout.tag_kinds:
             slabs.add(span)
-        elif kind == _KEPT:
+        elif kind == KEPT:
             units.kept += 1
-        elif kind == _LARGE:
+        elif kind == LARGE:
             units.large += 1
     return slabs
 
@@ -109,7 +108,6 @@ def read_units(memory: Memory, layout: Layout) -> Units:
         batch.clear()
 
     for index, used, dirty in _superslabs(memory, layout, table, min(count, MOST_SUPERSLABS)):
-        units.committed += per
         units.dirty += bin(dirty & ~used & everywhere).count("1")
         if used != 0:
             batch.append((index, used))

@@ -3,6 +3,7 @@
  * allocator behind. What FAKE says is wrong with it. Layout: python/hakmem_observe/layout.py.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -202,11 +203,15 @@ static void fill(void)
     spans[3] = &kept;
 }
 
+static bool is_slow;
+
 static void serve(void)
 {
     uint32_t request = __atomic_exchange_n(&hak_control.request, 0, __ATOMIC_ACQUIRE);
     if (request == 0)
         return;
+    if (is_slow)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     int result = 0;
     if (request == 1)
         rate = hak_control.argument != 0 ? hak_control.argument : 524288;
@@ -273,6 +278,7 @@ static void spoil(const char *what)
         hak_control.texts = 0x1000;
     if (strcmp(what, "small") == 0)
         hak_control.size = 100;
+    is_slow = strcmp(what, "slow") == 0;
 }
 
 __attribute__((constructor)) static void start(void)

@@ -96,6 +96,9 @@ class Statistics(unittest.TestCase):
         for more in (
             {"learner": 3, "knobs": 4, "decisions": 5, "remembered": 6},
             {"learner": {"learns": [], "state": {}, "epochs": "x"}, "knobs": [1, {"name": 2}], "decisions": [{}, 3]},
+            {"knobs": [{"name": "bigcache_ms", "index": index, "value": 1} for index in (2000, -1)]},
+            {"knobs": [{"name": "bigcache_ms[2000]", "value": 1}, {"name": "purge_ms", "value": True}]},
+            {"knobs": [{"name": "purge_doublings", "value": -1}, {"name": "purge_ms", "value": 10**300}]},
         ):
             with self.subTest(more):
                 self.assertTrue(lines_of(**more))

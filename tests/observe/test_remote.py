@@ -194,23 +194,27 @@ class Asking(fakes.FakeTest):
                     self.fail("it is no directory")
 
     def test_two_tools_at_once(self) -> None:
-        started = self.start()
+        """Each gets the result of its own request."""
+        started = self.start(wrong="slow")
+        before = Process(started.pid).snapshot().counters["purges"] or 0
         failures: list[BaseException] = []
 
-        def ask() -> None:
+        def ask(kind: Request, path: str, result: int) -> None:
             try:
                 process = Process(started.pid)
-                for _ in range(20):
-                    process.request(Request.PURGE)
+                for _ in range(10):
+                    self.assertEqual(process.request(kind, path=path), result)
             except BaseException as error:
                 failures.append(error)
 
-        threads = [threading.Thread(target=ask) for _ in range(2)]
+        asked = ((Request.PURGE, "", 0), (Request.WRITE_STATISTICS, "/no/such/place", 2))
+        threads = [threading.Thread(target=ask, args=one) for one in asked]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         self.assertEqual(failures, [])
+        self.assertEqual(Process(started.pid).snapshot().counters["purges"], before + 10)
 
     def test_idle_process(self) -> None:
         process = Process(self.start(wrong="idle").pid)

@@ -68,8 +68,23 @@ class Map(unittest.TestCase):
         drawn = report_map.of(Snapshot(1, 0, more={"superslabs": superslab_map.read_map(memory(), LAYOUT)}))
         assert drawn is not None
         units = {kind["name"]: kind["units"] for kind in drawn["kinds"]}
-        self.assertEqual(units, {"slab": 2, "large": 3, "kept": 2, "stock": 1, "dirty": 2, "free": 246, "hole": 0})
+        there = {"slab": 2, "large": 3, "kept": 2, "stock": 1, "dirty": 2, "free": 246}
+        self.assertEqual(units, {**there, "checked": 0, "sampled": 0, "hole": 0})
         self.assertEqual(next(kind["fill"] for kind in drawn["kinds"] if kind["name"] == "slab"), 0.75)
+
+    def test_what_check_mode_and_the_profiler_have_is_no_large_block(self) -> None:
+        made = memory()
+        made.put(TAGS, 4, 4, 0, 5)
+        units = superslab_map.read_map(made, LAYOUT)[0]["units"]
+        self.assertEqual(units[:5], [["checked", 1], ["checked", 1], ["stock", 0], ["sampled", 1], ["stock", 0]])
+
+    def test_sizes_are_those_of_the_library(self) -> None:
+        more = {"superslabs": superslab_map.read_map(memory(), LAYOUT)}
+        told = {8192: ("1 MiB", "8 KiB"), 16384: ("2 MiB", "16 KiB"), None: None, "x": None, -1: None}
+        for unit, sizes in told.items():
+            drawn = report_map.of(Snapshot(1, 0, more={**more, "unit_bytes": unit}))
+            assert drawn is not None
+            self.assertEqual(drawn["sizes"], sizes)
 
     def test_no_heap(self) -> None:
         empty = memory()

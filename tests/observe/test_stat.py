@@ -101,6 +101,19 @@ class Series(fakes.FakeTest):
         self.assertGreater(len(times), 5)
         self.assertEqual(times, sorted(times))
 
+    def test_goes_on_when_it_is_late(self) -> None:
+        process = self.start()
+        recorder = self.record(process.pid)
+        assert recorder.stdout is not None
+        for _ in range(3):
+            self.assertNotEqual(recorder.stdout.readline(), "")
+            recorder.send_signal(signal.SIGSTOP)
+            time.sleep(0.2)
+            recorder.send_signal(signal.SIGCONT)
+        self.end(process)
+        _, err = recorder.communicate(timeout=20)
+        self.assertEqual((recorder.returncode, err), (0, ""))
+
     def test_until_interrupted_into_a_file(self) -> None:
         process = self.start()
         with tempfile.TemporaryDirectory() as directory:

@@ -200,10 +200,10 @@ class Parts(unittest.TestCase):
         history = History()
         for i in range(3):
             row = {"class": 1, "size": 8, "refills": 10 * i}
-            history.add(Snapshot(pid=1, unix_ms=i * 500, counters={"flushes": 7 * i}, classes=[row]))
+            history.add(Snapshot(pid=1, unix_ms=0, uptime_ms=i * 500, counters={"flushes": 7 * i}, classes=[row]))
         self.assertEqual(history.rate("flushes"), 14)
         self.assertEqual(history.row_rate("classes", history.newest.classes[0], "refills"), 20)  # type: ignore[union-attr]
-        history.add(Snapshot(pid=1, unix_ms=1500, counters={"flushes": 0, "new": 5}))
+        history.add(Snapshot(pid=1, unix_ms=0, uptime_ms=1500, counters={"flushes": 0, "new": 5}))
         self.assertEqual((history.rate("flushes"), history.rate("new")), (0, 0))
 
     def test_sheet_of_words_and_numbers(self) -> None:

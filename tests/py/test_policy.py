@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -331,6 +332,22 @@ class Command(Files):
         text = FIRST + own() + "program /b\nsize 3\nend\n"
         self.path.write_text(text)
         return text
+
+    def test_clear_waits_for_who_writes(self) -> None:
+        """What a process saves while it has the lock is not lost."""
+        self.two_programs()
+        directory = os.open(self.path.parent, os.O_RDONLY)
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        try:
+            command = [sys.executable, str(LAUNCHER), "policy", "clear", str(self.path), "--program", "b"]
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                process.wait(1)
+            self.path.write_text(self.path.read_text() + "program /c\nsize 4\nend\n")
+        finally:
+            os.close(directory)
+        self.assertEqual(process.wait(60), 0)
+        self.assertEqual([part.path for part in policy_text.read(self.path)], [PYTHON, "/c"])
 
     def test_owner_and_mode_stay(self) -> None:
         self.two_programs()

@@ -12,6 +12,7 @@
 
   const colours = () => ({
     slab: hakmem.colour("small_live_bytes"), large: hakmem.colour("large_live_bytes"), kept: hakmem.colour("bigcache_bytes"),
+    checked: hakmem.colour("checked_live_bytes"), sampled: hakmem.colour("sampled_live_bytes"),
     stock: hakmem.colour("stock_bytes"), dirty: hakmem.colour("dirty_bytes"), free: hakmem.colour("panel"), hole: hakmem.colour("hole"),
   });
 

@@ -32,10 +32,10 @@ class History:
             self.rates.setdefault(name, deque(maxlen=_KEPT)).append(max(0.0, rate))
 
     def elapsed(self) -> float:
-        """Seconds between the two newest."""
+        """Seconds between the two newest, by the time that the process has been there: clocks on the wall are set."""
         if self.newest is None or self._before is None:
             return 1.0
-        return max(0.001, (self.newest.unix_ms - self._before.unix_ms) / 1000)
+        return max(0.001, (self.newest.uptime_ms - self._before.uptime_ms) / 1000)
 
     def rate(self, name: str) -> float:
         rates = self.rates.get(name)

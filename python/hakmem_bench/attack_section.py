@@ -15,7 +15,7 @@ from hakmem_bench.attacks import (
     stopped,
     typical,
 )
-from hakmem_bench.markup import facts_line, table
+from hakmem_bench.markup import INTERRUPTED, facts_line, table
 from hakmem_bench.model import HARDENED
 from hakmem_cli import generated
 
@@ -58,6 +58,7 @@ def section(result: Attacked) -> str:
     had = allocators(result)
     parts = [
         f"{len(result.outcomes)} attacks, each {repetitions} times; the worst run counts ({facts}).",
+        *([] if result.complete else [INTERRUPTED]),
         _counts(result),
         f"*{NO_EFFECT}*: the bug happened, and nothing came of it: the secret was gone, the request refused. "
         f"*{MISSED}*: the program went on as if nothing had happened.",

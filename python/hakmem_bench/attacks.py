@@ -56,6 +56,8 @@ class Attacked:
     provenance: dict[str, str]
     peers: list[Peer]
     outcomes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    complete: bool = True
+    """False if it was interrupted."""
 
     def write(self, path: Path) -> None:
         write_file(path, {"schema": SCHEMA, **asdict(self)})
@@ -70,7 +72,8 @@ def is_result(path: Path) -> bool:
 
 def read(path: Path) -> Attacked:
     kept = json.loads(path.read_text())
-    return Attacked(kept["provenance"], [Peer(**peer) for peer in kept["peers"]], kept["outcomes"])
+    peers = [Peer(**peer) for peer in kept["peers"]]
+    return Attacked(kept["provenance"], peers, kept["outcomes"], kept.get("complete", True))
 
 
 def build(directory: Path) -> Path:

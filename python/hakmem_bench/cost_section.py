@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hakmem_bench import figures as fig
 from hakmem_bench import stats
 from hakmem_bench.figures import MEMORY, TIME, Figures
-from hakmem_bench.markup import cell, facts_line, table
+from hakmem_bench.markup import INTERRUPTED, cell, facts_line, table
 from hakmem_bench.model import HARDENED, OURS, Peer, Result, TestResult
 from hakmem_cli import generated, modes
 
@@ -108,6 +108,8 @@ def section(part: Part, result: Result) -> str:
     columns = [(value, peer.name) for value in (TIME, MEMORY) for peer in figures.peers]
     headings = ["test", *(f"{'time' if value == TIME else 'memory'}: {peer}" for value, peer in columns)]
     parts = [f"{part.head} ({facts}). Medians of {_repetitions(result)} paired runs."]
+    if not result.complete:
+        parts.append(INTERRUPTED)
     groups = figures.groups(TIME)
     for title, tests in (
         ("Real programs", groups.get(REAL, [])),

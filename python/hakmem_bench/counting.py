@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,14 +97,12 @@ def count(counted: Counted, peer: Peer, *, simulates: bool = True) -> Counts:
     return Counts(counted.name, peer.name, **figures)
 
 
-def count_all(peers: Sequence[Peer], progress: Progress) -> list[Counts]:
+def count_all(peers: Sequence[Peer], progress: Progress) -> Iterator[Counts]:
     """Nothing where there is no valgrind."""
     if shutil.which("valgrind") is None:
-        return []
-    found = []
+        return
     for counted in COUNTED:
         for peer in peers:
             if not peer.missing:
                 progress.step(f"{counted.name}, counted: {peer.name}")
-                found.append(count(counted, peer))
-    return found
+                yield count(counted, peer)

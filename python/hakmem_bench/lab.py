@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from hakmem_bench import (
     trees,
     watching,
 )
-from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Peer, Result, Test
+from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Counts, Peer, Result, Test
 from hakmem_cli import apt, build
 
 RESULTS = ROOT / "build" / "lab" / "results"
@@ -222,6 +222,17 @@ def hardened(options: Options, asked: str, console: Console) -> int:
     return 0 if result.complete else 130
 
 
+def _count(result: Result, found: Iterable[Counts], path: Path) -> None:
+    """Each is kept at once; who interrupts has those until then."""
+    try:
+        for counts in found:
+            result.counts.append(counts)
+            result.write(path)
+    except KeyboardInterrupt:
+        result.complete = False
+    result.write(path)
+
+
 def watch(output: Path | None, asked: str, console: Console) -> int:
     """What it costs to watch the library: counts of instructions."""
     counting.need_valgrind()
@@ -231,15 +242,9 @@ def watch(output: Path | None, asked: str, console: Console) -> int:
     result = Result(provenance.facts(library, asked), measured)
     path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-watching.json"
     with _Bar(console, len(measured) * len((*watching.PROGRAMS, *watching.BARE))) as bar:
-        try:
-            for counts in watching.count(measured, bar.step):
-                result.counts.append(counts)
-                result.write(path)
-        except KeyboardInterrupt:
-            result.complete = False
+        _count(result, watching.count(measured, bar.step), path)
     if not result.complete:
         console.print("interrupted: what was counted is kept")
-    result.write(path)
     console.print(f"result file {path}")
     return 130 if not result.complete else int(any(one.status != "ok" for one in result.counts))
 
@@ -268,8 +273,9 @@ def learn(options: Options, asked: str, console: Console) -> int:
             if not result.complete:
                 break
         if counts and result.complete:
-            result.counts = learning_run.count(known, bar)
-            result.write(output)
+            _count(result, learning_run.count(known, bar), output)
+    if not result.complete:
+        console.print("interrupted: what was measured is kept")
     for part in (learning_section, learning_warm_section):
         if part.is_of(result):
             console.print(part.section(result), markup=False, highlight=False, soft_wrap=True)
@@ -285,17 +291,16 @@ def attack(names: str | None, repetitions: int | None, output: Path | None, aske
     facts = provenance.facts(Path(ours.library), asked)
     path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-attacks.json"
     result = attacks.Attacked(facts, [ours, hard, attacks.checked(ours), *others])
-    complete = True
     with _Bar(console, 0) as bar:
         try:
             for _ in attacks.attack_all(result, bar.step, repetitions or attacks.REPETITIONS):
                 result.write(path)
         except KeyboardInterrupt:
-            complete = False
+            result.complete = False
             console.print("interrupted: the attacks that all allocators have had are kept")
     result.write(path)
     for peer in attacks.allocators(result):
         stopped = f"{attacks.stopped(result, peer.name)} of {len(result.outcomes)}"
         console.print(f"{peer.name:20} {stopped} stopped or without effect")
     console.print(f"result file {path}")
-    return 0 if complete else 130
+    return 0 if result.complete else 130

@@ -47,6 +47,7 @@ _LEARNS = (("/bin/true",), ("random_mixed", "30000000", "mixed", "42"), ("large"
 _LEARNING = {"HAKMEM_MODE": "learning"}
 # Each has what those before it have not.
 _BLOCKS = (("at first", _FIRST, _SOON), ("later", _SECOND, _SOON), ("in mode learning", _LEARNS, _LEARNING))
+_OF_NONE = "???"
 _MARKED = "    /* {name}: generated {end} here */\n"
 
 
@@ -69,7 +70,8 @@ def _ran(library: Path, words: tuple[str, ...], options: dict[str, str]) -> set[
 
 
 def functions_of(library: Path, calls: str) -> set[str]:
-    """By callgrind's file, in which a name stands where its number is met first, of who calls or of who is called."""
+    """By callgrind's file, in which a name stands where its number is met first, of who calls or of who is called. It
+    knows an object by its section .text: what lies in others, as cmake/layout.ld has it, is of none."""
     given = re.findall(r"^c?(ob|fn)=(\(\d+\)) (.+)$", calls, re.MULTILINE)
     names = {kind + number: name for kind, number, name in given}
     own = set()
@@ -77,7 +79,7 @@ def functions_of(library: Path, calls: str) -> set[str]:
     for kind, number in re.findall(r"^(ob|fn)=(\(\d+\))", calls, re.MULTILINE):
         if kind == "ob":
             where = names[kind + number]
-        elif where == str(library):
+        elif where in (str(library), _OF_NONE):
             own.add(names[kind + number].partition("'")[0])
     return own
 

@@ -174,15 +174,13 @@ def steps(chosen: Sequence[Stage], known: dict[str, Peer], *, quick: bool, count
     return counted + sum(stage.plan(known, quick=quick).steps for stage in chosen)
 
 
-def count(known: dict[str, Peer], progress: schedule.Progress) -> list[Counts]:
+def count(known: dict[str, Peer], progress: schedule.Progress) -> Iterator[Counts]:
     """Instructions with learning and without."""
-    found = []
     for counted in COUNTED:
         for name in (OURS, LEARNING):
             progress.step(f"{counted.name}, counted: {name}")
             peer = replace(known[name], environment={**watching.SAME, **known[name].environment})
-            found.append(counting.count(counted, peer, simulates=False))
-    return found
+            yield counting.count(counted, peer, simulates=False)
 
 
 def default_output(directory: Path) -> Path:

@@ -11,7 +11,7 @@ from hakmem_bench import learning_run as run
 from hakmem_bench import learning_series as over_time
 from hakmem_bench.figures import MEMORY, TIME, Figures
 from hakmem_bench.learning_series import Rates
-from hakmem_bench.markup import cell, facts_line, ratio_text, table
+from hakmem_bench.markup import INTERRUPTED, cell, facts_line, ratio_text, table
 from hakmem_bench.model import OURS, Counts, Result, Sample, TestResult
 from hakmem_bench.stats import Ratio
 from hakmem_cli import generated
@@ -29,7 +29,7 @@ def section(result: Result) -> str:
         f"Measured by `./hakmem bench learning` ({facts_line(result.provenance, _PROVENANCE)}). A ratio is that of "
         "mode learning to what is named beside it, of pairs of runs, so below 1 learning is better; heavy: it is "
         "behind. `hakmem` is mode balanced; policies made by hand are in `bench/policies`.",
-        *([] if result.complete else ["**This run was interrupted: what had been measured by then is here.**"]),
+        *([] if result.complete else [INTERRUPTED]),
         _large(figures),
         _warm(figures),
         _phases(figures),

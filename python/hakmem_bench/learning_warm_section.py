@@ -13,7 +13,7 @@ from hakmem_bench import learning_series as over_time
 from hakmem_bench.figures import MEMORY, Figures
 from hakmem_bench.learning_log import STEP
 from hakmem_bench.learning_series import Rates
-from hakmem_bench.markup import cell, facts_line, ratio_text, table
+from hakmem_bench.markup import INTERRUPTED, cell, facts_line, ratio_text, table
 from hakmem_bench.model import OURS, Result, Sample, TestResult
 from hakmem_bench.stats import Ratio
 from hakmem_cli import generated
@@ -44,7 +44,7 @@ def section(result: Result) -> str:
         "learning, with other numbers drawn, saves its policy. Then runs of the same program begin with that (*warm*) "
         "or without, by turns: in mode learning, which goes on learning, and in mode balanced, which leaves it as it "
         "is. Ratios are of pairs of runs. Memory and cost are counts; time is that on processors.",
-        *([] if result.complete else ["**This run was interrupted: what had been measured by then is here.**"]),
+        *([] if result.complete else [INTERRUPTED]),
         _classes(figures),
         _records(figures),
     ]

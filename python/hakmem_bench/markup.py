@@ -9,6 +9,8 @@ from hakmem_bench.figures import Figures
 from hakmem_bench.model import OURS, TestResult
 from hakmem_bench.stats import Ratio
 
+INTERRUPTED = "**This run was interrupted: what had been measured by then is here.**"
+
 
 def table(headings: list[str], rows: list[list[str]], left: int = 1) -> str:
     """The first `left` columns are text, the others numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,7 +29,7 @@ class Plan:
     peers: Sequence[Peer]
     repetitions: int
     quick: bool
-    counts: Callable[[Sequence[Peer], Progress], list[Counts]] | None = None
+    counts: Callable[[Sequence[Peer], Progress], Iterable[Counts]] | None = None
     """Counts under valgrind, if they are wanted."""
     system_calls: bool = False
     run: Callable[..., Sample] | None = None
@@ -107,8 +107,8 @@ def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result],
             result.tests.append(mine)
             _run_test(plan, test, mine, progress)
             keep(result)
-        if plan.counts is not None:
-            result.counts = plan.counts(plan.peers, progress)
+        for counts in plan.counts(plan.peers, progress) if plan.counts is not None else ():
+            result.counts.append(counts)
     except KeyboardInterrupt:
         result.complete = False
         if result.tests:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from hakmem_bench import counting, figures, runner
 from hakmem_bench.counting import Counted
-from hakmem_bench.markup import facts_line, table
+from hakmem_bench.markup import INTERRUPTED, facts_line, table
 from hakmem_bench.model import OURS, Counts, Peer, Result
 from hakmem_cli import generated
 
@@ -85,6 +85,7 @@ def section(result: Result) -> str:
     headings = ["instructions, times those without", *KINDS]
     parts = [
         f"Counted by valgrind's cachegrind, start and end of the program left out ({facts}).",
+        *([] if result.complete else [INTERRUPTED]),
         table(headings, _rows(result, PROGRAMS)),
         "Tests of hardly anything but malloc and free:",
         table(headings, _rows(result, BARE)),

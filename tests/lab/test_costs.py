@@ -69,6 +69,12 @@ class Section(unittest.TestCase):
         self.assertIn("| geometric mean | – (0 of 1) | **90.0** |", text)
         self.assertIn("| larson | 90.0 | time-out |", cost_section.section(HARDENING, _hardened()))
 
+    def test_that_it_was_interrupted_is_told(self) -> None:
+        result = _checks()
+        self.assertNotIn("interrupted", cost_section.section(CHECKS, result))
+        result.complete = False
+        self.assertIn("\n\n**This run was interrupted", cost_section.section(CHECKS, result))
+
     def test_each_takes_its_place_in_the_document(self) -> None:
         document = "before\n" + "".join(f"{part.begin}old\n{part.end}" for part in PARTS) + "after\n"
         for part, result in ((CHECKS, _checks()), (HARDENING, _hardened()), (MODES, _modes())):

@@ -32,14 +32,18 @@ fn=(4) take'2
 ob=(1)
 fn=(5) free
 0 1
+
+ob=(3) ???
+fn=(6) magazine_pop
+0 1
 """
 
 
 class FunctionsOf(unittest.TestCase):
     def test_only_those_that_ran_in_it(self) -> None:
         library = Path("/of the program/libhakmem.so.0.1.0")
-        self.assertEqual(layout.functions_of(library, CALLS), {"malloc", "door_malloc", "take"})
-        self.assertEqual(layout.functions_of(Path("/other.so"), CALLS), set())
+        self.assertEqual(layout.functions_of(library, CALLS), {"malloc", "door_malloc", "take", "magazine_pop"})
+        self.assertEqual(layout.functions_of(Path("/other.so"), CALLS), {"magazine_pop"})
 
 
 if __name__ == "__main__":

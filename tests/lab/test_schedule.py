@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unittest
+from collections.abc import Iterator, Sequence
 from unittest import mock
 
 from hakmem_bench import runner, schedule
-from hakmem_bench.model import Peer, Result, Sample, Test
+from hakmem_bench.model import Counts, Peer, Result, Sample, Test
 
 PEERS = [Peer(name, "", "") for name in ("hakmem", "glibc", "other")]
 
@@ -36,7 +37,8 @@ class Schedule(unittest.TestCase):
 
         result = Result({}, PEERS)
         chosen = [Test(f"test-{number}", "group", "", ("x",)) for number in range(tests)]
-        plan = schedule.Plan(chosen, more.pop("peers", PEERS), repetitions, False)  # type: ignore[arg-type]
+        peers = more.pop("peers", PEERS)
+        plan = schedule.Plan(chosen, peers, repetitions, False, **more)  # type: ignore[arg-type]
         with mock.patch.object(runner, "run", run):
             schedule.run(plan, result, Said(), keep)
         return result
@@ -109,6 +111,16 @@ class Schedule(unittest.TestCase):
         self.assertEqual([len(samples) for samples in result.tests[0].samples.values()], [3, 3, 3])
         self.assertEqual([len(samples) for samples in result.tests[1].samples.values()], [1, 1, 1])
         self.assertEqual(self.kept, 2)
+
+    def test_interrupted_counts_are_kept(self) -> None:
+        def counts(peers: Sequence[Peer], progress: schedule.Progress) -> Iterator[Counts]:
+            yield Counts("counted", "glibc", 5.0)
+            raise KeyboardInterrupt
+
+        result = self.run_plan(lambda name, number: Sample("ok"), counts=counts)
+        self.assertFalse(result.complete)
+        self.assertEqual(result.counts, [Counts("counted", "glibc", 5.0)])
+        self.assertEqual([len(samples) for samples in result.tests[0].samples.values()], [3, 3, 3])
 
     def test_interrupted_before_anything_leaves_no_test(self) -> None:
         def answer(name: str, number: int) -> Sample:

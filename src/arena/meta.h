@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 
-/* Zeroed memory, aligned to 64 bytes; `align` may ask for more (a power of two up to the page size). NULL:
+/* Zeroed memory, aligned to 64 bytes; `align` may ask for more (a power of two). NULL:
  * out of memory. Any thread; takes the meta lock. */
 void *meta_alloc(size_t bytes);
 void *meta_alloc_aligned(size_t bytes, size_t align);

@@ -1,6 +1,6 @@
 /*
  * Learning in this process: the one learner, driven by heartbeats. Each thread's heartbeat comes here, inside its door; of
- * several at once one is served, and the others go on. An epoch is at least 20 ms, and 32 MiB requested, unless it is a
+ * several at once one is served, and the others go on. An epoch is at least 20 ms, and 8 heartbeats, unless it is a
  * trial's that has lost before; at its end the learner (learner.h) is told of it, and what it wants in force is set, knob
  * by knob.
  */

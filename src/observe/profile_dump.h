@@ -11,7 +11,7 @@
  * All numbers of sites and of the first line are of samples, as they were taken: a reader multiplies both by 1 / (1 - exp(-s /
  * RATE)), s being the line's mean size; with a rate of 1 they stand for themselves. live_bytes and peak_bytes are estimates,
  * with that done. Peak is what was live when the estimate of all that is live was at its most. Lifetimes are those of freed
- * samples: below 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, 1000 s, and longer. Times are of the monotonic clock. Calls are return
+ * samples: below 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, 1000 s, and longer. Times are Unix times. Calls are return
  * addresses: readers subtract one.
  */
 #ifndef HAK_OBSERVE_PROFILE_DUMP_H

@@ -7,7 +7,7 @@
  * no more, so that it pays in proportion to its peak. Below its peak it pays nothing. (Decision 40.)
  *
  * Whoever takes a run of units says so; what there is to give back, beside free units, the caller knows (large/large.h). No lock
- * is held. Any thread; what several do at once is counted roughly.
+ * of the span layer or of large blocks is held. Any thread; what several do at once is counted roughly.
  */
 #ifndef HAK_SPAN_GROWTH_H
 #define HAK_SPAN_GROWTH_H

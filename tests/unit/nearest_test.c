@@ -39,7 +39,7 @@ static void knows_small_blocks(void)
     hak_purge(HAK_PURGE_CACHED);
     expect_block(live, 63, "live", 64);
     expect_block(cached, 5, "freed", 64);
-    /* 341 blocks of 48 bytes leave 16 bytes of a unit of 16 KiB. */
+    /* Blocks of 48 bytes leave the last bytes of a unit. */
     if (units_per_page() == 1) {
         char *slab = (char *)((uintptr_t)hak_malloc(48) & ~(UNIT_SIZE - 1));
         expect(slab + UNIT_SIZE - 1, "in the unused end of a slab of blocks of 48 B");

@@ -14,6 +14,7 @@ struct mallinfo {
 };
 
 struct mallinfo2 {
+    size_t arena;
     size_t uordblks;
     size_t hblkhd;
 };

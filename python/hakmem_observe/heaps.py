@@ -46,12 +46,13 @@ def class_sizes(memory: Memory, layout: Layout) -> list[int]:
 
 
 def _cached(data: bytes, layout: Layout, i: int) -> int:
-    """Blocks in the magazine of class i."""
+    """Blocks in the magazine of class i: slots up to the top, less those that others have emptied."""
     shelf = layout.shelves + i * layout.shelf_stride
     slots = _u64(data, shelf + layout.slots)
     bytes_used = _u64(data, layout.bins + i * layout.bin_stride) - slots
     fits = slots != 0 and 0 <= bytes_used <= 8 * _u32(data, shelf + layout.capacity)
-    return bytes_used // 8 if fits else 0
+    holes = int.from_bytes(data[shelf + layout.holes : shelf + layout.holes + 2], "little") if layout.holes != 0 else 0
+    return max(0, bytes_used // 8 - holes) if fits else 0
 
 
 def _words(data: bytes, metric: Metric) -> list[int]:

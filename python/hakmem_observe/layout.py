@@ -165,7 +165,7 @@ class Layout(NamedTuple):
     capacity: int
     blocks_out: int
     counts: int
-    unused: int
+    holes: int  # 0: the library does not tell
     superslabs: int
     superslab_count: int
     arena_base: int
@@ -188,7 +188,7 @@ _LAYOUT_STRUCT = struct.Struct("<QQ20I5Q9I4x")  # the fields of Layout in order
 def _is_sound(layout: Layout) -> bool:
     last = layout.class_count - 1
     words = (layout.next, layout.counts, layout.tls, layout.budget, layout.twin_budget, layout.granted)
-    shelf_end = max(layout.slots + 8, layout.capacity + 4, layout.blocks_out + 4)
+    shelf_end = max(layout.slots + 8, layout.capacity + 4, layout.blocks_out + 4, layout.holes + 2)
     return (
         1 <= layout.class_count <= MOST_CLASSES
         and 4 <= layout.class_stride <= _MOST_STRIDE

@@ -23,7 +23,7 @@
 
 void class_use_add(struct class_use *use, const struct heap *heap, unsigned class)
 {
-    size_t cached = magazine_count(heap, class);
+    size_t cached = magazine_blocks(heap, class);
     size_t taken = load_relaxed(&heap->shelf[class].blocks_out);
     size_t there = (size_t)load_relaxed(&heap->counts->slabs[class]) * load_relaxed(&size_classes[class].blocks);
     use->cached += cached;
@@ -91,7 +91,7 @@ bool stats_next_heap(struct heap_free *free)
         return false;
     *free = (struct heap_free){.at = heap, .number = heap->number};
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        free->cached_blocks[class] = magazine_count(heap, class);
+        free->cached_blocks[class] = magazine_blocks(heap, class);
         free->cached_bytes += free->cached_blocks[class] * size_class_bytes(class);
     }
     free->free_bytes = shelf_free_bytes(heap);

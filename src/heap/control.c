@@ -40,6 +40,7 @@ struct hak_control hak_control = {
         .capacity = offsetof(struct shelf, capacity),
         .blocks_out = offsetof(struct shelf, blocks_out),
         .counts = offsetof(struct heap, counts),
+        .holes = offsetof(struct shelf, holes),
         .superslabs = ADDRESS(arena.superslabs),
         .superslab_end = ADDRESS(superslab_end),
         .arena_base = ADDRESS(arena.base),

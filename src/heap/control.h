@@ -59,7 +59,7 @@ struct control_layout {
     uint32_t capacity;    /* in a shelf, 4 bytes */
     uint32_t blocks_out;  /* in a shelf, 4 bytes */
     uint32_t counts;      /* of the pointer to the heap's counts */
-    uint32_t unused;
+    uint32_t holes;       /* in a shelf, 2 bytes */
     uint64_t superslabs;  /* of the word with the table's address */
     uint64_t superslab_end; /* of the word: entries */
     uint64_t arena_base;  /* of the word */

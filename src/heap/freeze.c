@@ -91,7 +91,8 @@ void freeze_end(struct heap *heap)
 /* Takes the blocks below the top slot: an operation in flight may pop that one, or push above it. */
 static size_t empty_magazine(struct heap *heap, unsigned class)
 {
-    void **slots = heap->shelf[class].slots;
+    struct shelf *shelf = &heap->shelf[class];
+    void **slots = shelf->slots;
     if (slots == NULL)
         return 0;
     size_t taken = 0;
@@ -106,6 +107,8 @@ static size_t empty_magazine(struct heap *heap, unsigned class)
         store_relaxed(slot, NULL);
         taken++;
     }
+    if (taken != 0)
+        store_relaxed(&shelf->holes, (uint16_t)(shelf->holes + taken));
     return taken;
 }
 

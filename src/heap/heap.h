@@ -61,7 +61,8 @@ struct shelf {
     void **slots;        /* the magazine's storage; NULL until first use */
     uint32_t capacity;   /* usable slots */
     uint32_t blocks_out; /* taken from this heap's slabs and not yet put back */
-    uint32_t size;       /* of the blocks that the capacity was made for, bytes */
+    uint16_t size;       /* of the blocks that the capacity was made for, bytes */
+    uint16_t holes;      /* slots below the top that others have emptied; the owner closes them (freeze.c) */
     uint8_t last_event;  /* enum shelf_event: the door's last visit */
     uint8_t streak;      /* refills in a row */
     bool touched;        /* the door was here since the last trim */
@@ -69,6 +70,8 @@ struct shelf {
     struct slab *current;
     struct list partial[SLAB_BUCKETS];
 };
+
+_Static_assert(SMALL_MAX <= UINT16_MAX, "a class has larger blocks than its shelf can say");
 
 enum { OUTBOXES = 64, STOCK_GROUPS = 4, WOKEN_MOST = 3 };
 

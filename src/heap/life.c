@@ -89,10 +89,8 @@ static struct heap *create(void)
     if (heap == NULL)
         return NULL;
     heap->counts = meta_alloc(sizeof *heap->counts);
-    if (heap->counts == NULL) {
-        meta_free(heap, sizeof *heap);
-        return NULL;
-    }
+    if (heap->counts == NULL)
+        return NULL; /* the heap is lost: pieces so large are not kept (meta.h) */
     if (HARDENED)
         delay_start(heap);
     view_close(&heap->view);

@@ -155,7 +155,7 @@ static COLD bool change_size(struct heap *heap, unsigned class)
     void **top = flush_oldest(heap, class, hold(heap, class), SIZE_MAX);
     uint32_t size = size_class_bytes(class);
     heap->capacity_bytes += ((size_t)size - shelf->size) * shelf->capacity;
-    shelf->size = size;
+    shelf->size = (uint16_t)size;
     if (top == shelf->slots && capacity_first(class) < shelf->capacity)
         top = resize(heap, class, top, capacity_first(class));
     magazine_open(heap, class, top);
@@ -165,7 +165,7 @@ static COLD bool change_size(struct heap *heap, unsigned class)
 static COLD bool make(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
-    shelf->size = size_class_bytes(class);
+    shelf->size = (uint16_t)size_class_bytes(class);
     (void)resize(heap, class, NULL, capacity_first(class));
     if (shelf->slots == NULL)
         return false;
@@ -352,12 +352,20 @@ size_t magazine_count(const struct heap *heap, unsigned class)
     return slots == 0 || count > load_relaxed(&shelf->capacity) ? 0 : count;
 }
 
+size_t magazine_blocks(const struct heap *heap, unsigned class)
+{
+    size_t count = magazine_count(heap, class);
+    return count - min_size(count, load_relaxed(&heap->shelf[class].holes));
+}
+
 void magazine_compact(struct heap *heap)
 {
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        void **slots = heap->shelf[class].slots;
+        struct shelf *shelf = &heap->shelf[class];
+        void **slots = shelf->slots;
         if (slots == NULL)
             continue;
+        store_relaxed(&shelf->holes, (uint16_t)0);
         void **top = hold(heap, class);
         void **to = slots;
         for (void **from = slots + 1; from <= top; from++)

@@ -84,8 +84,10 @@ void magazine_trim(struct heap *heap, unsigned class);
 /* Ends the process if a block is in the magazine twice, is free in its slab, or is none. */
 void magazine_audit(struct heap *heap, unsigned class);
 
-/* Blocks in the magazine. Any thread; of another's heap, a snapshot that may be off while the owner works. */
+/* Slots of the magazine up to its top, and the blocks in them: others may have emptied some while the owner sleeps. Any thread; of
+ * another's heap, a snapshot that may be off while the owner works. */
 size_t magazine_count(const struct heap *heap, unsigned class);
+size_t magazine_blocks(const struct heap *heap, unsigned class);
 
 /* Moves the blocks that a thief has left (non-NULL slots) together. */
 void magazine_compact(struct heap *heap);

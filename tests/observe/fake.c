@@ -21,6 +21,7 @@ struct shelf {
     void **slots;
     uint32_t capacity, blocks_out;
     uint64_t refills;
+    uint16_t holes;
 };
 
 struct counts {
@@ -69,7 +70,7 @@ struct layout {
     uint64_t heaps, classes;
     uint32_t class_stride, class_count, unit_bytes, heap_bytes;
     uint32_t next, number, tls, thread, budget, twin_budget, granted;
-    uint32_t bins, bin_stride, shelves, shelf_stride, slots, capacity, blocks_out, counts, pad;
+    uint32_t bins, bin_stride, shelves, shelf_stride, slots, capacity, blocks_out, counts, holes;
     uint64_t superslabs, superslab_count, arena_base, tags, spans;
     uint32_t superslab_bytes, units_per_superslab, used, dirty, committed, tag_kinds, slab_blocks, slab_free, slab_class, pad2;
 };
@@ -170,6 +171,7 @@ static void lay_out(void)
         .shelves = offsetof(struct heap, shelf), .shelf_stride = sizeof(struct shelf),
         .slots = offsetof(struct shelf, slots), .capacity = offsetof(struct shelf, capacity),
         .blocks_out = offsetof(struct shelf, blocks_out), .counts = offsetof(struct heap, counts),
+        .holes = offsetof(struct shelf, holes),
         .superslabs = OWN(table_word), .superslab_count = OWN(superslab_count), .arena_base = OWN(base_word),
         .tags = OWN(tags_word), .spans = OWN(spans_word),
         .superslab_bytes = sizeof(struct superslab), .units_per_superslab = UNITS,
@@ -278,6 +280,8 @@ static void spoil(const char *what)
         hak_control.texts = 0x1000;
     if (strcmp(what, "small") == 0)
         hak_control.size = 100;
+    if (strcmp(what, "emptied") == 0)
+        heap[0].shelf[1].holes = 2;
     is_slow = strcmp(what, "slow") == 0;
 }
 

@@ -57,6 +57,12 @@ class Reading(fakes.FakeTest):
     def test_preloaded_library(self) -> None:
         self.check(self.start().pid)
 
+    def test_what_others_have_emptied_is_not_cached(self) -> None:
+        taken = Process(self.start(wrong="emptied").pid).snapshot()
+        (row,) = taken.classes
+        self.assertEqual((row["live_blocks"], row["cached_blocks"]), (47, 13))
+        self.assertEqual([thread["cached_bytes"] for thread in taken.threads], [10 * 48, 3 * 48])
+
     def test_static_program(self) -> None:
         self.check(self.start(str(fakes.static_program())).pid)
 

@@ -90,14 +90,31 @@ static size_t slots_to_take(const struct heap *heap)
     return count;
 }
 
+static size_t blocks_in_magazines(const struct heap *heap)
+{
+    size_t count = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES; class++)
+        count += magazine_blocks(heap, class);
+    return count;
+}
+
+static size_t live_blocks(void)
+{
+    struct hak_stats stats;
+    CHECK(hak_stats_get(&stats, sizeof stats) == 0);
+    return stats.small_blocks;
+}
+
 static void empty_sleeper(void)
 {
+    size_t live = live_blocks();
     CHECK(freeze_begin(sleeper));
     size_t wanted = slots_to_take(sleeper);
     size_t left = slots_with_blocks(sleeper) - wanted;
     CHECK(freeze_empty(sleeper) == wanted);
-    CHECK(slots_with_blocks(sleeper) == left);
+    CHECK(slots_with_blocks(sleeper) == left && blocks_in_magazines(sleeper) == left);
     freeze_end(sleeper);
+    CHECK(live_blocks() == live);
 }
 
 static void sleeper_is_emptied_and_resumes(void)
@@ -113,6 +130,7 @@ static void sleeper_is_emptied_and_resumes(void)
     check_live();
     worker_run(&worker, resume, NULL);
     CHECK(sleeper->frozen == FREEZE_NONE);
+    CHECK(blocks_in_magazines(sleeper) == slots_with_blocks(sleeper));
     worker_run(&worker, free_live, NULL);
     worker_stop(&worker);
 }

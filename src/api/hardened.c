@@ -21,6 +21,13 @@
 
 _Static_assert(SEAL_HOT_MOST <= DELAY_ALL_SLOTS, "what is freed here waits among DELAY_SLOTS");
 
+/* A keeper that has come since the caller looked takes the seal for the program's, and is asked anew. */
+static COLD void *of_keeper(void *block, size_t size, void *(*door)(size_t))
+{
+    door_free_as(block, (struct freeing){.family = FAMILY_UNKNOWN, .size = SIZE_UNKNOWN});
+    return door(size);
+}
+
 /* Keepers and guarded samples have seals of their own kind. While there is a keeper requests come here, as soon as the thread's
  * heap is closed. */
 static NOINLINE void *malloc_at_door(size_t size, void *(*door)(size_t))
@@ -31,9 +38,7 @@ static NOINLINE void *malloc_at_door(size_t size, void *(*door)(size_t))
     uintptr_t tag = arena_tag(block);
     if (LIKELY(tag >= TAG_KINDS))
         seal_live(block, tag % SIZE_CLASSES, size);
-    else if (tag == TAG_CHECKED) /* of a keeper that has come just now, and takes the seal for the program's */
-        (void)door_resize_kept(block, size);
-    return block;
+    return LIKELY(tag != TAG_CHECKED) ? block : of_keeper(block, size, door);
 }
 
 /* Blocks of nothing have no seal, and large ones a closed page. Where a keeper has come and the heap is still open, blocks in
@@ -46,7 +51,10 @@ static FRAGILE NOINLINE void *malloc_unsealed(size_t size, void *(*door)(size_t)
             (void)owner_subtract(&view_load()->budget, (int64_t)size);
         return door(size);
     }
-    return size == 0 ? hot_pop(SEAL_BYTES, door) : door_malloc_large(size, 1, &zero);
+    if (size != 0)
+        return door_malloc_large(size, 1, &zero);
+    void *block = hot_pop(SEAL_BYTES, door);
+    return LIKELY(arena_tag(block) != TAG_CHECKED) ? block : of_keeper(block, size, door);
 }
 
 /* What was popped was written to. */

@@ -50,7 +50,7 @@ struct arena {
     char *base;      /* of unit 0; aligned to HUGE_SIZE */
     uintptr_t limit; /* bytes of range in use >> POINTER_ALIGN_SHIFT; grows */
     uintptr_t *tags; /* one a unit */
-    void **spans;    /* one a unit: the slab that holds it, or the large block that begins there; else NULL */
+    void **spans;    /* one a unit: the slab or check mode's run that holds it, or the large block that begins there; else NULL */
     char *superslabs; /* one entry of ARENA_SUPERSLAB_ENTRY bytes a superslab, for the span layer */
 };
 

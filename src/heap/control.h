@@ -1,7 +1,8 @@
 /*
  * What the process shows to tools outside, and what they ask of it. A tool of the same user finds the object by its name, reads
  * memory (process_vm_readv), and asks by writing the request's words (process_vm_writev). The next thread that comes to the door
- * serves it. docs/control.md is the contract; who changes the layout raises CONTROL_VERSION.
+ * serves it. docs/control.md is the contract; who changes the layout raises CONTROL_VERSION (a field that
+ * was unused may tell something new, if 0 means that it does not).
  *
  * The process believes nothing but the request's words, and a tool that dies half way leaves at most a request.
  */

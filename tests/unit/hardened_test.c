@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/hot.h"
+#include "arena/arena.h"
 #include "base/bits.h"
 #include "base/zero.h"
 #include "check/guard.h"
@@ -23,6 +25,7 @@
 #include "heap/view.h"
 #include "os/os.h"
 #include "scale.h"
+#include "span/span.h"
 
 enum { BLOCKS = 1000, THREADS = 8 };
 
@@ -417,6 +420,43 @@ static bool no(void)
     return false;
 }
 
+static void *first_given;
+static int taken_back;
+
+static bool take_back(void *p, const struct freeing *how)
+{
+    CHECK(p == first_given && how->family == FAMILY_UNKNOWN && how->size == SIZE_UNKNOWN);
+    taken_back++;
+    return true;
+}
+
+static const struct keeper latest = {.allocate = keep, .free = take_back, .lock_is_mine = no};
+
+/* A keeper has come between the caller's look and the door's. */
+static void *door_of_the_keeper(size_t size)
+{
+    bool zero;
+    asked = size;
+    if (keeper_now() != NULL)
+        return kept;
+    store_release(&current_keeper, &latest);
+    first_given = span_take(units_per_page(), units_per_page(), &zero);
+    CHECK(first_given != NULL);
+    arena_assign(first_given, units_per_page(), TAG_CHECKED, NULL);
+    return first_given;
+}
+
+static void a_keeper_is_not_asked_for_seals(void)
+{
+    static const size_t requests[] = {100, 0};
+    for (int i = 0; i < 2; i++) {
+        hak_free(hak_malloc(1));
+        CHECK(hardened_malloc(requests[i], door_of_the_keeper) != NULL);
+        CHECK(asked == requests[i] && taken_back == i + 1);
+        store_release(&current_keeper, NULL);
+    }
+}
+
 /* Heaps are closed one by one: in their magazines are blocks with the seal of a free one. */
 static void what_has_no_seal_is_not_taken_from_a_heap_that_a_keeper_will_close(void)
 {
@@ -452,6 +492,7 @@ int main(void)
         UNIT_TEST(serves_classes_made_at_run_time),
         UNIT_TEST(nothing_may_touch_fences),
         UNIT_TEST(what_has_no_seal_is_not_taken_from_a_heap_that_a_keeper_will_close),
+        UNIT_TEST(a_keeper_is_not_asked_for_seals),
     };
     return cmocka_run_group_tests_name("hardened", tests, NULL, NULL);
 }

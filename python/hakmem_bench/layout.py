@@ -51,8 +51,8 @@ _OF_NONE = "???"
 _MARKED = "    /* {name}: generated {end} here */\n"
 
 
-def _ran(library: Path, words: tuple[str, ...], options: dict[str, str]) -> set[str]:
-    """The names of the library's functions that ran; those of libc have some names in common with them."""
+def _ran(library: Path, own: set[str], words: tuple[str, ...], options: dict[str, str]) -> set[str]:
+    """Those of the library's functions that ran; libc has some of the same names."""
     with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
         file = Path(directory) / "calls"
         done = subprocess.run(
@@ -63,10 +63,10 @@ def _ran(library: Path, words: tuple[str, ...], options: dict[str, str]) -> set[
         if done.returncode != 0 or not file.exists():
             last = runner.last_line(done.stderr)
             raise CannotError(f"{' '.join(words)} under valgrind: exit {done.returncode}: {last}")
-        own = functions_of(library.resolve(), file.read_text())
-        if not own:
+        ran = functions_of(library.resolve(), file.read_text()) & own
+        if not ran:
             raise CannotError(f"{' '.join(words)} under valgrind: it ran nothing of {library}")
-        return own
+        return ran
 
 
 def functions_of(library: Path, calls: str) -> set[str]:
@@ -123,7 +123,7 @@ def write(library: Path) -> dict[str, int]:
     before: set[str] = set()
     counts = {}
     for name, programs, options in _BLOCKS:
-        ran = {function for words in programs for function in _ran(library, words, options) & own}
+        ran = {function for words in programs for function in _ran(library, own, words, options)}
         lying_there = {section for function in ran for section in _sections(function, own)} | _named(text, name, own)
         sections = lying_there - before
         text = _with_block(text, name, sections)

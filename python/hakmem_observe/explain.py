@@ -116,9 +116,9 @@ def _knobs(snapshot: Snapshot) -> Iterator[str]:
         for row in rows:
             name, index, value = row.get("name"), row.get("index"), row.get("value")
             is_knob = isinstance(name, str) and name.isidentifier() and _is_below(value, 1 << 64)
+            is_knob = is_knob and (index is None or _is_below(index, _MOST_INDEX))
             if is_knob and bool(row.get("pinned")) == pinned:
-                indexed = f"{name}[{index}]" if _is_below(index, _MOST_INDEX) else name
-                lines.append(Line("knob", indexed, str(value)))
+                lines.append(Line("knob", name if index is None else f"{name}[{index}]", str(value)))
         if lines:
             yield "Set by the environment:" if pinned else f"Other than in mode {snapshot.mode}:"
             yield from (f"  - {printable(sentence)}" for sentence in policy_words.knob_sentences(lines))

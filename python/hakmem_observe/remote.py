@@ -115,10 +115,10 @@ class Process:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Tools ask one after the other: there are words for one request, and its end does not say whose it was. The
-        lock is on a file that only who may ask can open, and goes with the tool."""
+        lock is on a file that only the same user, or root, can open, and goes with the tool."""
         path = f"/proc/{self.pid}/maps" if self._page is None else str(self._page.path)
         try:
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             self._check()
             raise CannotError(f"{path}: cannot be opened: {error.strerror}") from error

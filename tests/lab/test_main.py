@@ -14,7 +14,7 @@ from unittest import mock
 from rich.console import Console
 
 from hakmem_bench import __main__ as command
-from hakmem_bench import cost_section, documents, lab, peers, suite
+from hakmem_bench import attack_section, cost_section, documents, lab, peers, suite
 from hakmem_bench.attacks import OWN
 from hakmem_bench.model import HARDENED, OURS, ROOT, Counts, Peer, Result, Test, read
 
@@ -194,7 +194,9 @@ class Safety(unittest.TestCase):
         attacks = mock.patch.multiple(lab.attacks, build=mock.DEFAULT, all_attacks=lambda program: each, run=run)
         with attacks:
             output = self.interrupted("attacks --peers glibc --repetitions 1")
-        self.assertEqual(list(lab.attacks.read(output).outcomes), ["overflow 16 heap"])
+        result = lab.attacks.read(output)
+        self.assertEqual((list(result.outcomes), result.complete), (["overflow 16 heap"], False))
+        self.assertIn("**This run was interrupted", attack_section.section(result))
 
     def test_interrupted_counts_are_kept(self) -> None:
         one = Counts("a-test", OURS, 5.0)
@@ -202,6 +204,7 @@ class Safety(unittest.TestCase):
         with counting, mock.patch.object(lab.counting, "need_valgrind"):
             result = read(self.interrupted("watching"))
         self.assertEqual((result.counts, result.complete), ([one], False))
+        self.assertIn("**This run was interrupted", lab.watching.section(result))
 
     def test_an_output_that_cannot_be_written_is_refused_before_anything_is_measured(self) -> None:
         with tempfile.TemporaryDirectory() as directory:

@@ -101,7 +101,9 @@ class Statistics(unittest.TestCase):
             {"knobs": [{"name": "purge_doublings", "value": -1}, {"name": "purge_ms", "value": 10**300}]},
         ):
             with self.subTest(more):
-                self.assertTrue(lines_of(**more))
+                told = "\n".join(lines_of(**more))
+                self.assertIn("Process 7", told)
+                self.assertNotIn("Other than in mode", told)
 
 
 class Files(unittest.TestCase):

@@ -171,8 +171,8 @@ HAK_EXPORT int hak_profile_stop(void) HAK_NOTHROW;
 /* Writes the profile since the last start to a file, for pprof and hakmem's own tools: what is live, what was allocated, and what
  * was live at the peak, by stack. The file is readable by its owner only, appears when it is whole, and replaces another; a
  * symbolic link is refused (ELOOP), and a pipe or terminal written to as it is. Returns 0 or an errno value: EINVAL without a path,
- * ENODATA if there never was a profile, EBUSY if another thread writes one, ENOMEM, or why the file cannot be written (open, write, rename). Takes
- * memory from the system meanwhile, none from the heap. Other threads go on. Not from signal handlers. (hakmem's own) */
+ * ENODATA if there never was a profile, EBUSY if another thread writes one, ENOMEM, or why the file cannot be written (open, write,
+ * rename). Takes memory from the system meanwhile, none from the heap. Other threads go on. Not from signal handlers. (hakmem's own) */
 HAK_EXPORT int hak_profile_dump(const char *path) HAK_NOTHROW;
 
 /* hak_malloc for a caller that says where in the program it is. `site` is any word but 0 that stands for the place and is the same

@@ -54,26 +54,22 @@ static struct heap *idle_take_locked(struct list_node *node)
     return heap;
 }
 
-/* For a new thread. */
-static struct heap *idle_lend(void)
+/* For a new thread a warm one, if there is any. Who has no thread gets one that has nothing, or none: of what it had cached, or could
+ * lend, nobody would hear. */
+static struct list_node *lendable(bool to_thread)
 {
-    if (load_relaxed(&idle_count) == 0)
-        return NULL;
-    lock_take(&life_lock);
-    struct heap *heap = idle_take_locked(warm.first != NULL ? warm.first : clean.first);
-    lock_drop(&life_lock);
-    return heap;
+    struct list_node *first = clean.first;
+    if (to_thread)
+        return warm.first != NULL ? warm.first : first;
+    return first != NULL && LIST_ENTRY(first, struct heap, idle)->units == 0 ? first : NULL;
 }
 
-/* For no thread: one that has nothing. Of what it had cached, or could lend, nobody would hear. */
-static struct heap *idle_lend_bare(void)
+static struct heap *idle_lend(bool to_thread)
 {
     if (load_relaxed(&idle_count) == 0)
         return NULL;
     lock_take(&life_lock);
-    struct list_node *first = clean.first;
-    bool is_bare = first != NULL && LIST_ENTRY(first, struct heap, idle)->units == 0;
-    struct heap *heap = is_bare ? idle_take_locked(first) : NULL;
+    struct heap *heap = idle_take_locked(lendable(to_thread));
     lock_drop(&life_lock);
     return heap;
 }
@@ -117,7 +113,7 @@ size_t life_count(void)
 
 struct heap *life_birth(struct view **tls)
 {
-    struct heap *heap = tls != NULL ? idle_lend() : idle_lend_bare();
+    struct heap *heap = idle_lend(tls != NULL);
     if (heap == NULL)
         heap = create();
     if (heap == NULL)

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/hot.h"
-#include "arena/arena.h"
 #include "base/bits.h"
 #include "base/zero.h"
 #include "check/guard.h"
@@ -20,12 +18,9 @@
 #include "hakmem.h"
 #include "heap/classes.h"
 #include "heap/heartbeat.h"
-#include "heap/keeper.h"
-#include "heap/magazine.h"
 #include "heap/view.h"
 #include "os/os.h"
 #include "scale.h"
-#include "span/span.h"
 
 enum { BLOCKS = 1000, THREADS = 8 };
 
@@ -405,75 +400,6 @@ static void serves_classes_made_at_run_time(void)
     says_what_was_asked_for();
 }
 
-static _Alignas(64) char kept[SMALL_MAX];
-static volatile size_t asked; /* to the compiler malloc changes no variable of ours */
-
-static void *keep(const struct request *request, const struct os_frame *from)
-{
-    (void)from;
-    asked = request->size;
-    return kept;
-}
-
-static bool no(void)
-{
-    return false;
-}
-
-static void *first_given;
-static int taken_back;
-
-static bool take_back(void *p, const struct freeing *how)
-{
-    CHECK(p == first_given && how->family == FAMILY_UNKNOWN && how->size == SIZE_UNKNOWN);
-    taken_back++;
-    return true;
-}
-
-static const struct keeper latest = {.allocate = keep, .free = take_back, .lock_is_mine = no};
-
-/* A keeper has come between the caller's look and the door's. */
-static void *door_of_the_keeper(size_t size)
-{
-    bool zero;
-    asked = size;
-    if (keeper_now() != NULL)
-        return kept;
-    store_release(&current_keeper, &latest);
-    first_given = span_take(units_per_page(), units_per_page(), &zero);
-    CHECK(first_given != NULL);
-    arena_assign(first_given, units_per_page(), TAG_CHECKED, NULL);
-    return first_given;
-}
-
-static void a_keeper_is_not_asked_for_seals(void)
-{
-    static const size_t requests[] = {100, 0};
-    for (int i = 0; i < 2; i++) {
-        hak_free(hak_malloc(1));
-        CHECK(hardened_malloc(requests[i], door_of_the_keeper) != NULL);
-        CHECK(asked == requests[i] && taken_back == i + 1);
-        store_release(&current_keeper, NULL);
-    }
-}
-
-/* Heaps are closed one by one: in their magazines are blocks with the seal of a free one. */
-static void what_has_no_seal_is_not_taken_from_a_heap_that_a_keeper_will_close(void)
-{
-    static const struct keeper keeper = {.allocate = keep, .lock_is_mine = no};
-    const size_t sealed = SMALL_MAX - 8;
-    static char *blocks[BLOCKS];
-    for (int i = 0; i < BLOCKS; i++)
-        blocks[i] = hak_malloc(sealed);
-    for (int i = 0; i < BLOCKS; i++)
-        hak_free(blocks[i]);
-    CHECK(magazine_count(view_load()->heap, size_class_of(SMALL_MAX)) > 0);
-    store_release(&current_keeper, &keeper);
-    CHECK(hak_malloc(SMALL_MAX) != NULL && asked == SMALL_MAX);
-    CHECK(hak_malloc(0) != NULL && asked == 0);
-    store_release(&current_keeper, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,8 +417,6 @@ int main(void)
         UNIT_TEST(samples_are_verified),
         UNIT_TEST(serves_classes_made_at_run_time),
         UNIT_TEST(nothing_may_touch_fences),
-        UNIT_TEST(what_has_no_seal_is_not_taken_from_a_heap_that_a_keeper_will_close),
-        UNIT_TEST(a_keeper_is_not_asked_for_seals),
     };
     return cmocka_run_group_tests_name("hardened", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "heap/relief.h"
 #include "large/large.h"
+#include "span/huge.h"
 #include "span/span.h"
 
 enum {
@@ -36,6 +37,19 @@ static void take_out(struct heap *heap, struct unit_group *group, uint32_t units
     group->clean &= ~units;
 }
 
+/* If the superslab has become a huge page since, what was clean has pages, and is like all others. */
+static void know_clean(struct heap *heap, struct unit_group *group)
+{
+    uint8_t collapses = huge_collapses_at(group->base);
+    if (group->collapses == collapses)
+        return;
+    uint32_t units = count_ones64(group->clean);
+    group->collapses = collapses;
+    group->clean = 0;
+    store_relaxed(&heap->stock_clean, heap->stock_clean - units);
+    huge_counts_again(group->base, (size_t)units << UNIT_SHIFT);
+}
+
 /* Units for a slab, the first of them at a multiple of `align`. */
 struct wanted {
     unsigned units;
@@ -49,6 +63,7 @@ static void *take_from(struct heap *heap, struct unit_group *group, struct wante
         return NULL;
     unsigned first = lowest_one128(places);
     uint32_t mask = mask32(wanted.units);
+    know_clean(heap, group);
     *clean = group->clean >> first & mask;
     take_out(heap, group, mask << first);
     return group->base + first * UNIT_SIZE;
@@ -78,7 +93,7 @@ static struct unit_group *new_group(struct heap *heap, unsigned size)
         char *base = span_take(size, size, &zero);
         if (base == NULL)
             return NULL;
-        *group = (struct unit_group){.base = base, .units = size};
+        *group = (struct unit_group){.base = base, .units = (uint16_t)size, .collapses = huge_collapses_at(base)};
         put_in(heap, group, mask32(size), clean_units(size, zero));
         return group;
     }
@@ -114,6 +129,7 @@ static void give(char *at, unsigned units, uint32_t clean)
 /* What there is of a group. */
 static NOINLINE void give_group(struct heap *heap, struct unit_group *group)
 {
+    know_clean(heap, group);
     uint32_t clean = group->clean;
     uint32_t left = group->free;
     take_out(heap, group, left);
@@ -146,6 +162,7 @@ void stock_give(struct heap *heap, void *at, unsigned units, uint32_t clean)
         size_t size = group->units * UNIT_SIZE;
         if (offset >= size || offset + units * UNIT_SIZE > size)
             continue; /* below (the distance wraps), above, or across the end: not of this group */
+        know_clean(heap, group);
         put_in(heap, group, mask32(units) << (offset >> UNIT_SHIFT), clean << (offset >> UNIT_SHIFT));
         if (group->free == mask32(group->units))
             give_group(heap, group);

@@ -16,6 +16,7 @@
 #include "large/units.h"
 #include "os/os.h"
 #include "span/growth.h"
+#include "span/huge.h"
 #include "span/limit.h"
 #include "span/span.h"
 
@@ -71,11 +72,39 @@ static size_t usable(const struct large *block, size_t size)
     return HARDENED ? size : min_size(align_up(size, USABLE_STEP), block->units << UNIT_SHIFT);
 }
 
-static void set_untouched(struct large *block, size_t bytes)
+static void count_untouched(struct large *block, size_t bytes)
 {
     if (bytes != block->untouched)
         add_relaxed(&large_live[shard_of_thread()].untouched, bytes - block->untouched);
     block->untouched = bytes;
+}
+
+static const char *last_byte(const struct large *block)
+{
+    return block->base + (block->units << UNIT_SHIFT) - 1;
+}
+
+/* Of a run that is new. */
+static void begin_untouched(struct large *block, size_t bytes)
+{
+    block->collapses = huge_collapses_at(last_byte(block));
+    count_untouched(block, bytes);
+}
+
+/* Has the superslab become a huge page since? What is untouched has memory all the same, then. */
+static bool is_filled(const struct large *block)
+{
+    return block->collapses != huge_collapses_at(last_byte(block));
+}
+
+static void lessen_untouched(struct large *block, size_t bytes)
+{
+    size_t fewer = block->untouched - bytes;
+    if (fewer == 0)
+        return;
+    count_untouched(block, bytes);
+    if (is_filled(block))
+        huge_counts_again(last_byte(block), fewer);
 }
 
 /* From where on no user can use it. A first touch of a huge page takes more than is touched. */
@@ -90,7 +119,7 @@ static size_t behind_user(const struct large *block)
 static void note_use(struct large *block)
 {
     if (block->untouched != 0)
-        set_untouched(block, min_size(block->untouched, behind_user(block)));
+        lessen_untouched(block, min_size(block->untouched, behind_user(block)));
 }
 
 static void give_fenced(struct large *block)
@@ -105,7 +134,7 @@ static void give_fenced(struct large *block)
 static void release(struct large *block)
 {
     arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
-    set_untouched(block, 0);
+    lessen_untouched(block, 0);
     if (HARDENED)
         give_fenced(block);
     else
@@ -232,7 +261,7 @@ static NOINLINE struct large *make_for(size_t units, size_t size, size_t align, 
         *zero = true;
     }
     if (*zero)
-        set_untouched(block, behind_user(block));
+        begin_untouched(block, behind_user(block));
     return block;
 }
 
@@ -345,7 +374,7 @@ static bool move(struct large *block, size_t units)
     if (!block->moved)
         add_relaxed(&moved_blocks, (size_t)1);
     block->moved = true;
-    set_untouched(block, 0);
+    lessen_untouched(block, 0);
     if (policy.huge == HUGE_ON || (policy.huge == HUGE_AUTO && units << UNIT_SHIFT >= HUGE_LEAST))
         os_allow_huge_pages(to, units << UNIT_SHIFT);
     block->base = to;
@@ -372,17 +401,20 @@ static bool extend(struct large *block, size_t units)
     if (block->moved || !span_extend(end, more, &zero))
         return false;
     units_clear_tags(end, more);
+    if (!zero || is_filled(block))
+        lessen_untouched(block, 0);
     block->units = units;
-    set_untouched(block, zero ? block->untouched + (more << UNIT_SHIFT) : 0); /* until it is known what its user gets */
+    if (zero) /* until it is known what its user gets */
+        begin_untouched(block, block->untouched + (more << UNIT_SHIFT));
     return true;
 }
 
 static void shrink(struct large *block, size_t units)
 {
     char *tail = block->base + (units << UNIT_SHIFT);
+    lessen_untouched(block, 0);
     units_give(tail, block->units - units, block->moved, false);
     block->units = units;
-    set_untouched(block, 0);
 }
 
 static void *resize_fenced(struct large *block, size_t size)

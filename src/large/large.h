@@ -33,6 +33,7 @@ struct large {
     bool is_trial;         /* the same */
     bool zero;             /* freed, and reads as zero */
     bool moved;            /* its pages came by mremap: its mapping is of its own */
+    uint8_t collapses;     /* of the superslab at its end, when nothing `untouched` had memory (span/huge.h) */
     uint32_t site;         /* whose it is, or was (site.h); SITE_NONE: nobody knows */
     uint32_t kept_for;     /* BigCache: the site that takes it first; if it has a site, there is one */
     uint64_t born_ms;      /* if it has a site: when it was requested, */

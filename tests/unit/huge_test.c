@@ -8,7 +8,9 @@
 #include "fake_os.h"
 #include "heap/magazine.h"
 #include "heap/shelf.h"
+#include "heap/stock.h"
 #include "heaps.h"
+#include "large/large.h"
 #include "os/os.h"
 #include "span/huge.h"
 #include "span/span.h"
@@ -296,6 +298,68 @@ static void what_a_page_has_filled_serves_again(void)
     CHECK(huge_filled <= heap->hole_bytes);
 }
 
+/* ---- What nobody has touched, and a page has filled all the same. */
+
+enum { STOCKED = 8, LARGE_BLOCKS = 100 };
+
+/* No unit of what is in use so far is left over. */
+static void fill_the_rest(void)
+{
+    for (unsigned i = 0; i < 2 * PAGE_UNITS; i++) {
+        bool zero;
+        void *unit = span_take(1, 1, &zero);
+        CHECK(unit != NULL);
+        memset(unit, 1, UNIT_SIZE);
+    }
+}
+
+static void stock_that_a_page_has_filled_comes_into_use(void)
+{
+    struct heap *heap = full_heap();
+    char *unit = NULL;
+    uint32_t clean = 0;
+    while (heap->stock_clean != STOCKED) {
+        CHECK((unit = stock_take(heap, 1, 1, &clean)) != NULL);
+        memset(unit, 1, UNIT_SIZE);
+    }
+    fill_the_rest();
+    passes(6);
+    CHECK(huge_is_at(unit) && huge_filled >= STOCKED * UNIT_SIZE);
+    size_t filled = huge_filled;
+    for (unsigned i = 0; i < STOCKED; i++)
+        CHECK(stock_take(heap, 1, 1, &clean) != NULL && clean == 0);
+    CHECK(heap->stock_clean == 0 && huge_filled == filled - STOCKED * UNIT_SIZE);
+}
+
+static size_t untouched_bytes(void)
+{
+    struct large_stats stats;
+    large_stats(&stats);
+    return stats.untouched_bytes;
+}
+
+static void ends_that_a_page_has_filled_come_into_use(void)
+{
+    enum { USED = 12 * UNIT_SIZE + 4096, ALL = 13 * UNIT_SIZE };
+    static void *ends[LARGE_BLOCKS];
+    now_ms = START_MS;
+    fake_clock_set(now_ms);
+    for (unsigned i = 0; i < LARGE_BLOCKS; i++) {
+        CHECK((ends[i] = hak_malloc(USED)) != NULL);
+        memset(ends[i], 1, USED);
+    }
+    size_t untouched = untouched_bytes();
+    CHECK(untouched == LARGE_BLOCKS * (ALL - USED));
+    fill_the_rest();
+    CHECK(full_heap() != NULL); /* small processes have none */
+    passes(20);
+    size_t filled = huge_filled;
+    CHECK(filled >= untouched / 2);
+    for (unsigned i = 0; i < LARGE_BLOCKS; i++)
+        CHECK(hak_realloc(ends[i], ALL) == ends[i]);
+    CHECK(untouched_bytes() == 0 && huge_filled <= filled - untouched / 2);
+}
+
 #define HUGE_TEST(function) {#function, needs_huge_pages, NULL, NULL, &(struct unit_case){function}}
 
 int main(void)
@@ -316,6 +380,8 @@ int main(void)
         HUGE_TEST(many_holes_split_it),
         HUGE_TEST(what_a_page_has_filled_is_given_back_again),
         HUGE_TEST(what_a_page_has_filled_serves_again),
+        HUGE_TEST(stock_that_a_page_has_filled_comes_into_use),
+        HUGE_TEST(ends_that_a_page_has_filled_come_into_use),
     };
     return cmocka_run_group_tests_name("huge", tests, NULL, NULL);
 }

@@ -78,10 +78,10 @@ enum { OUTBOXES = 64, STOCK_GROUPS = 4, WOKEN_MOST = 3 };
 /* Up to 16 neighbouring free units, taken together so that busy threads do not share lines of the tag map. */
 struct unit_group {
     char *base;        /* of the group, aligned to its size */
-    uint16_t units;    /* its size */
-    uint8_t collapses; /* the superslab's, when `clean` was right (span/huge.h) */
+    uint32_t units;    /* its size */
     uint32_t free;     /* bit u: unit u is in stock */
     uint32_t clean;    /* bit u: it is, and reads as zero, and has no pages */
+    uint8_t collapses; /* the superslab's, when `clean` was right (span/huge.h) */
 };
 
 /* The stack that a signal handler runs on, if it has one of its own (sigaltstack); else empty. */

@@ -93,7 +93,7 @@ static struct unit_group *new_group(struct heap *heap, unsigned size)
         char *base = span_take(size, size, &zero);
         if (base == NULL)
             return NULL;
-        *group = (struct unit_group){.base = base, .units = (uint16_t)size, .collapses = huge_collapses_at(base)};
+        *group = (struct unit_group){.base = base, .units = size, .collapses = huge_collapses_at(base)};
         put_in(heap, group, mask32(size), clean_units(size, zero));
         return group;
     }

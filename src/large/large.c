@@ -91,19 +91,14 @@ static void begin_untouched(struct large *block, size_t bytes)
     count_untouched(block, bytes);
 }
 
-/* Has the superslab become a huge page since? What is untouched has memory all the same, then. */
-static bool is_filled(const struct large *block)
-{
-    return block->collapses != huge_collapses_at(last_byte(block));
-}
-
+/* What was untouched has memory all the same if the superslab has become a huge page since. */
 static void lessen_untouched(struct large *block, size_t bytes)
 {
     size_t fewer = block->untouched - bytes;
     if (fewer == 0)
         return;
     count_untouched(block, bytes);
-    if (is_filled(block))
+    if (block->collapses != huge_collapses_at(last_byte(block)))
         huge_counts_again(last_byte(block), fewer);
 }
 
@@ -401,11 +396,10 @@ static bool extend(struct large *block, size_t units)
     if (block->moved || !span_extend(end, more, &zero))
         return false;
     units_clear_tags(end, more);
-    if (!zero || is_filled(block))
-        lessen_untouched(block, 0);
+    lessen_untouched(block, 0); /* its user gets what was its end */
     block->units = units;
-    if (zero) /* until it is known what its user gets */
-        begin_untouched(block, block->untouched + (more << UNIT_SHIFT));
+    if (zero) /* until it is known how much more he gets */
+        begin_untouched(block, more << UNIT_SHIFT);
     return true;
 }
 

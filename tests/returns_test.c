@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -192,12 +193,6 @@ static _Noreturn void leave_by_pthread_exit(void)
     pthread_exit(NULL);
 }
 
-static bool is_switched_off(void)
-{
-    const char *value = getenv("HAKMEM_PURGE");
-    return value != NULL && strcmp(value, "thread=off") == 0;
-}
-
 static void stay_without_a_thread(void)
 {
     fill(&shares[0], COUNT);
@@ -209,16 +204,62 @@ static void stay_without_a_thread(void)
     check_and_free(&shares[0], COUNT);
 }
 
-int main(void)
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"one_thread", come_back_from_one_thread},
+    {"sleeping_threads", come_back_from_sleeping_threads},
+    {"busy_thread", come_back_under_a_busy_thread},
+    {"forks_child", come_back_in_a_forks_child},
+    {"pthread_exit", leave_by_pthread_exit},
+    {"without_a_thread", stay_without_a_thread},
+};
+
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+static int run_case(const char *name)
+{
+    for (size_t i = 0; i < CASES; i++) {
+        if (strcmp(cases[i].name, name) == 0) {
+            cases[i].run();
+            return 0;
+        }
+    }
+    fprintf(stderr, "no such case: %s\n", name);
+    return 1;
+}
+
+/* Each in a process of its own, all at once: they wait for most of their time. */
+static void run_all(const char *program)
+{
+    pid_t running[CASES];
+    for (size_t i = 0; i < CASES; i++) {
+        running[i] = fork();
+        CHECK(running[i] >= 0);
+        if (running[i] == 0) {
+            if (cases[i].run == stay_without_a_thread)
+                CHECK(setenv("HAKMEM_PURGE", "thread=off", 1) == 0);
+            process_become(program, cases[i].name);
+            CHECK(!"the program can be run again");
+        }
+    }
+    bool well = true;
+    for (size_t i = 0; i < CASES; i++) {
+        int status;
+        CHECK(waitpid(running[i], &status, 0) == running[i]);
+        if (status != 0)
+            fprintf(stderr, "%s: status 0x%x\n", cases[i].name, (unsigned)status);
+        well = well && status == 0;
+    }
+    CHECK(well);
+}
+
+/* Without an argument, all cases. */
+int main(int argc, char **argv)
 {
     family_require_hakmem();
-    if (is_switched_off()) {
-        stay_without_a_thread();
-        return 0;
-    }
-    come_back_from_one_thread();
-    come_back_from_sleeping_threads();
-    come_back_under_a_busy_thread();
-    come_back_in_a_forks_child();
-    leave_by_pthread_exit();
+    if (argc > 1)
+        return run_case(argv[1]);
+    run_all(argv[0]);
 }

@@ -8,4 +8,13 @@
 bool step_begin(void);
 void step_end(void);
 
+/*
+ * Calls `action` once, from SIGTRAP's handler, after so many instructions of the calling thread, and steps no further; until
+ * step_end. One thread at a time. False: this processor does not step itself.
+ */
+bool step_interrupt_after(int instructions, void (*action)(void));
+
+/* Whether what step_interrupt_after has begun came to so many instructions. */
+bool step_was_interrupted(void);
+
 #endif

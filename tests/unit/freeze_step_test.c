@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 
 #include "fake_os.h"
@@ -25,8 +24,7 @@ static void (*action)(void);
 static sem_t stopped; /* the owner waits in the middle of its action, or is done with it */
 static sem_t go_on;
 static sem_t finished;
-static volatile int steps;
-static volatile int stop_at;
+static int stop_at;
 
 static void wait_for(sem_t *semaphore)
 {
@@ -34,11 +32,8 @@ static void wait_for(sem_t *semaphore)
         CHECK(errno == EINTR);
 }
 
-static void on_step(int signal)
+static void stop(void)
 {
-    (void)signal;
-    if (++steps != stop_at)
-        return;
     sem_post(&stopped);
     wait_for(&go_on);
 }
@@ -47,11 +42,10 @@ static void act(void *unused)
 {
     (void)unused;
     owned = heap_own();
-    steps = 0;
-    step_begin();
+    CHECK(step_interrupt_after(stop_at, stop));
     action();
     step_end();
-    if (steps < stop_at)
+    if (!step_was_interrupted())
         sem_post(&stopped);
     sem_post(&finished);
 }
@@ -76,7 +70,7 @@ static bool thief_comes_after(int instruction)
     stop_at = instruction;
     worker_begin(&worker, act, NULL);
     wait_for(&stopped);
-    bool in_the_middle = steps >= stop_at;
+    bool in_the_middle = step_was_interrupted();
     if (in_the_middle && load_relaxed(&owned->lock.word) != 0) {
         sem_post(&go_on); /* the thief would wait for the lock that the owner holds now */
     } else if (in_the_middle) {
@@ -95,9 +89,6 @@ static bool thief_comes_after(int instruction)
 
 static void step_through(void (*what)(void))
 {
-    CHECK(signal(SIGTRAP, on_step) != SIG_ERR);
-    CHECK(step_begin());
-    step_end();
     action = what;
     CHECK(sem_init(&stopped, 0, 0) == 0 && sem_init(&go_on, 0, 0) == 0 && sem_init(&finished, 0, 0) == 0);
     worker_start(&worker);

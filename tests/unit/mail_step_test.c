@@ -2,9 +2,6 @@
  * A signal handler that takes and gives back blocks comes after each single instruction of a thread that reads its mail, or sends
  * some: each block is somewhere exactly once afterwards.
  */
-#include <signal.h>
-#include <stdbool.h>
-
 #include "heap/entry.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
@@ -18,8 +15,6 @@ static struct heap *own;
 static struct heap *other;
 static void *blocks[BLOCKS]; /* the other heap's, or this one's, to be freed */
 static void *handlers[IN_HANDLER]; /* what the handler keeps, and frees */
-static volatile int steps;
-static volatile int stop_at;
 
 /* Requests are refused where its thread holds a lock. */
 static void take_three_free_two(void)
@@ -48,15 +43,6 @@ static void take_one_free_one(void)
 {
     handlers[1] = hak_malloc(SIZE);
     free_one();
-}
-
-static void (*handler_does)(void);
-
-static void on_step(int signal)
-{
-    (void)signal;
-    if (++steps == stop_at)
-        handler_does();
 }
 
 static void check_handlers_blocks(void)
@@ -118,12 +104,10 @@ static void send_mail(void)
         hak_free(blocks[i]);
 }
 
-static void step_once(int instruction, void (*prepare)(void), void (*action)(void))
+static void step_once(int instruction, void (*handler)(void), void (*prepare)(void), void (*action)(void))
 {
     prepare();
-    steps = 0;
-    stop_at = instruction;
-    CHECK(step_begin());
+    CHECK(step_interrupt_after(instruction, handler));
     action();
     step_end();
     CHECK(own->in_door == 0);
@@ -136,18 +120,16 @@ static void step_once(int instruction, void (*prepare)(void), void (*action)(voi
     CHECK(own->shelf[CLASS].blocks_out == 0 && other->shelf[CLASS].blocks_out == 0);
 }
 
-static void step_through(void (*what)(void), void (*prepare)(void), void (*action)(void))
+static void step_through(void (*handler)(void), void (*prepare)(void), void (*action)(void))
 {
     struct view *word;
     int instruction = 0;
     own = heap_own();
     other = heap_other(&word);
-    handler_does = what;
-    CHECK(signal(SIGTRAP, on_step) != SIG_ERR);
     do {
-        step_once(++instruction, prepare, action);
+        step_once(++instruction, handler, prepare, action);
         CHECK(instruction < STEPS_MOST);
-    } while (steps >= stop_at);
+    } while (step_was_interrupted());
     CHECK(instruction > 100);
 }
 

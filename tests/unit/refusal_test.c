@@ -40,15 +40,19 @@ static size_t stride(size_t bytes)
     return bytes <= 4096 ? 1 : 1021;
 }
 
-static void fill_block(struct block *block, size_t from)
+static void fill_block(struct block *block)
 {
-    for (size_t i = from; i < block->bytes; i++)
-        if (i % stride(block->bytes) == 0)
-            block->at[i] = block->fill;
+    size_t step = stride(block->bytes);
+    for (size_t i = 0; i < block->bytes; i += step)
+        block->at[i] = block->fill;
 }
 
 static void check_bytes(const unsigned char *at, size_t bytes, size_t step, unsigned char wanted)
 {
+    if (step == 1) {
+        CHECK(at[0] == wanted && memcmp(at, at + 1, bytes - 1) == 0);
+        return;
+    }
     for (size_t i = 0; i < bytes; i += step)
         CHECK(at[i] == wanted);
 }
@@ -95,10 +99,10 @@ static struct block *add(enum call how, size_t alignment, size_t bytes)
     }
     CHECK((uintptr_t)block->at % alignment == 0);
     if (how == CALLOC)
-        check_bytes(block->at, bytes, bytes <= SMALL_MAX ? 1 : 61, 0);
+        check_bytes(block->at, bytes, bytes <= SMALL_MAX ? 1 : 1021, 0);
     block->bytes = bytes;
     block->fill = (unsigned char)(count % 250 + 1);
-    fill_block(block, 0);
+    fill_block(block);
     count++;
     return block;
 }
@@ -118,7 +122,7 @@ static void resize(struct block *block, size_t bytes)
     check_bytes(at, kept, step, block->fill);
     block->at = at;
     block->bytes = bytes;
-    fill_block(block, 0);
+    fill_block(block);
 }
 
 /* Frees every nth of the blocks from `from` on. */

@@ -94,8 +94,10 @@ def _sections(name: str, own: set[str]) -> list[str]:
 
 
 def _own(library: Path) -> set[str]:
-    listing = subprocess.run(["nm", "--defined-only", str(library)], capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"^[0-9a-f]+ [tT] (\S+)$", listing, re.MULTILINE))
+    """Those that cmake/layout.ld may name: malloc and free among others lie in sections that are nobody else's."""
+    command = ["nm", "--defined-only", "--format=sysv", str(library)]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"^(\S+) *\|[0-9a-f]+\| +[tT] +\|.*\|\.text\S*$", listing, re.MULTILINE))
 
 
 def _named(text: str, name: str, own: set[str]) -> set[str]:

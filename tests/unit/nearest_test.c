@@ -63,6 +63,14 @@ static void knows_large_blocks(void)
     expect(live + 100000, "in free memory of the heap");
 }
 
+static void knows_far_ends(void)
+{
+    char *live = hak_malloc(2 * GIB + 64 * MIB);
+    CHECK(live != NULL);
+    expect_block(live, 2 * GIB + 63 * MIB, "live", hak_malloc_usable_size(live));
+    hak_free(live);
+}
+
 static void knows_other_threads_blocks(void)
 {
     (void)heap_own();
@@ -95,8 +103,8 @@ static void cuts_to_fit(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(knows_small_blocks),        UNIT_TEST(knows_large_blocks), UNIT_TEST(knows_other_threads_blocks),
-        UNIT_TEST(knows_what_is_not_its_own), UNIT_TEST(cuts_to_fit),
+        UNIT_TEST(knows_small_blocks),        UNIT_TEST(knows_large_blocks),        UNIT_TEST(knows_far_ends),
+        UNIT_TEST(knows_other_threads_blocks), UNIT_TEST(knows_what_is_not_its_own), UNIT_TEST(cuts_to_fit),
     };
     return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);
 }

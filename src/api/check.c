@@ -19,8 +19,7 @@ int hak_check_start(void)
     if (exchange_acquire(&asked, 1u) != 0)
         return EALREADY;
     policy.checks = CHECK_ALL;
-    if (!policy.crash_reports)
-        crash_start();
+    crash_start();
     check_start();
     return 0;
 }

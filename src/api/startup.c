@@ -7,6 +7,7 @@
 #include "api/remember.h"
 #include "api/route_trace.h"
 #include "api/watch.h"
+#include "base/atomic.h"
 #include "base/fail.h"
 #include "check/check.h"
 #include "check/crash.h"
@@ -15,10 +16,12 @@
 #include "config/policy.h"
 #include "observe/profile.h"
 
-/* Check mode serves all requests itself: none comes to the profiler. */
+/* Check mode serves all requests itself: none comes to the profiler. A constructor of the program's may have started it. */
 static void start_profile(void)
 {
     int error = profile_start(policy.profile_bytes);
+    if (error == EALREADY)
+        return;
     if (error == ENOTSUP)
         warn("HAKMEM_PROFILE: there is no profile in check mode");
     else if (error != 0)
@@ -27,12 +30,33 @@ static void start_profile(void)
         policy.profile_bytes = 0;
 }
 
+/* What the program has set already, in a constructor that came before, stays. */
+static void load_options(char **environment)
+{
+    const char *mode = load_relaxed(&policy_switches) != 0 ? policy_mode_name() : NULL;
+    size_t soft = policy.soft_limit;
+    size_t hard = policy.hard_limit;
+    size_t profile = policy.profile_bytes;
+    unsigned checks = policy.checks;
+    options_load(environment);
+    if (mode != NULL)
+        (void)policy_switch_mode(mode);
+    if (soft != 0) {
+        policy.soft_limit = soft;
+        policy.hard_limit = hard;
+    }
+    if (profile != 0)
+        policy.profile_bytes = profile;
+    if (checks != 0)
+        policy.checks = checks;
+}
+
 /* glibc's loader passes these; others leave `environ` ready. */
 __attribute__((constructor)) static void start_up(int count, char **arguments, char **environment)
 {
     (void)count;
     (void)arguments;
-    options_load(environ != NULL ? environ : environment);
+    load_options(environ != NULL ? environ : environment);
     watch_start();
     learning_start();
     if (policy.trace == TRACE_ROUTE)

@@ -144,6 +144,9 @@ static void after_fatal(void)
 
 void crash_start(void)
 {
+    static uint32_t started;
+    if (exchange_acquire(&started, 1u) != 0)
+        return; /* before[] has what was there before the first time */
     fail_also = after_fatal;
     for (unsigned i = 0; i < SIGNALS; i++)
         os_set_handler(signals[i].number, handle, &before[i]);

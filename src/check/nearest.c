@@ -40,13 +40,16 @@ static bool is_live(uintptr_t tag, const struct slab *slab, size_t index)
 
 static size_t describe_small(uintptr_t tag, const struct slab *slab, uintptr_t address, char *text, size_t capacity)
 {
+    uint32_t stride = load_relaxed(&slab->stride);
+    if (stride == 0) /* the slab is being given up by a thread that runs on */
+        return fmt_print(text, capacity, "in free memory of the heap");
     size_t offset = address - (uintptr_t)slab->base;
-    size_t index = offset / slab->stride;
-    const char *block = slab->base + index * slab->stride;
+    size_t index = offset / stride;
+    const char *block = slab->base + index * stride;
     if (index >= slab->blocks)
-        return fmt_print(text, capacity, "in the unused end of a slab of blocks of %u B", slab->stride);
-    return fmt_print(text, capacity, "%zu bytes into a %s block of %u B at %p", offset % slab->stride,
-                     is_live(tag, slab, index) ? "live" : "freed", slab->stride, block);
+        return fmt_print(text, capacity, "in the unused end of a slab of blocks of %u B", stride);
+    return fmt_print(text, capacity, "%zu bytes into a %s block of %u B at %p", offset % stride,
+                     is_live(tag, slab, index) ? "live" : "freed", stride, block);
 }
 
 static size_t describe_large(const struct large *block, uintptr_t address, char *text, size_t capacity)

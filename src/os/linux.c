@@ -172,14 +172,22 @@ bool os_refill_hole(void *at, size_t bytes)
     return false;
 }
 
+/* So many bytes from there on nobody can have, since the first thread's stack is among them; or a page more than `bytes`. */
+static size_t too_many(const void *from, size_t bytes)
+{
+    uintptr_t stack = align_down(getauxval(AT_RANDOM), os_page_size());
+    size_t page = os_page_size();
+    return stack > (uintptr_t)from + bytes ? stack + page - (uintptr_t)from : bytes + page;
+}
+
 bool os_can_move(void *from, size_t bytes)
 {
-    /* Grown in place by a page, one mapping is told ENOMEM, because something follows, and a part of several EFAULT.
-     * At the end of what is reserved the kernel may grant it: that page is given back. */
-    size_t page = os_page_size();
-    long result = counted(OS_MREMAP, SYS_mremap, (long)from, (long)bytes, (long)(bytes + page), 0, 0);
+    /* To grow in place is refused, to one mapping with ENOMEM, because something follows, and to a part of several with EFAULT. Were it
+     * granted, as by a page it can be, the hole that another thread's move has just left would be taken. */
+    size_t most = too_many(from, bytes);
+    long result = counted(OS_MREMAP, SYS_mremap, (long)from, (long)bytes, (long)most, 0, 0);
     if (!is_error(result))
-        os_release((char *)from + bytes, page);
+        os_release((char *)from + bytes, most - bytes);
     return result != -EFAULT;
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import unittest
@@ -86,8 +85,9 @@ class Valgrind(ToolTest):
         out = self.directory / "out"
         self.valgrind("--tool=callgrind", f"--callgrind-out-file={out}.%p")
         text = "".join(path.read_text() for path in self.directory.glob("out.*"))
-        self.assertIn("libhakmem", text)
-        self.assertRegex(text, r"fn=\(\d+\) (hak_)?malloc")
+        # It tells objects by their section .text. malloc is in one of its own (cmake/layout.ld), and counted without an object.
+        self.assertRegex(text, r"fn=\(\d+\) (hak_)?malloc\b")
+        self.assertNotRegex(text, r"fn=\(\d+\) _int_malloc\b")
 
 
 class Gdb(ToolTest):
@@ -170,9 +170,8 @@ class Strace(ToolTest):
             "futex",
             "membarrier",
             "gettid",
+            "getpid",  # a fork's child is told from its parent
         }
-        if "HAKMEM_CHECK" in os.environ:
-            memory.add("getpid")  # a fork's child is not told of what its parent has allocated
         self.assertEqual(added - memory, set())
 
 

@@ -219,20 +219,15 @@ static void stepped_lives(void)
     }
 }
 
-/* Interrupts once, when steps_left steps are done. */
-static unsigned steps_left;
-
-static void handle_one_step(int number)
+static void interrupt(void)
 {
-    if (--steps_left == 0)
-        handler(number);
+    handler(SIGTRAP);
 }
 
 static void *fork_before_anything_else(void *steps)
 {
     begin_handlers((uintptr_t)steps);
-    steps_left = (unsigned)(uintptr_t)steps;
-    CHECK(step_begin());
+    CHECK(step_interrupt_after((int)(uintptr_t)steps, interrupt));
     pid_t child = fork();
     step_end();
     if (child == 0)
@@ -249,12 +244,10 @@ static void stepped_forks(void)
     printf("stepped forks: not where the C library blocks all signals while it forks\n");
     return;
 #endif
-    struct sigaction action = {.sa_handler = handle_one_step};
-    CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
-    if (!step_begin())
+    enum { STEPS = 6000 }; /* a fork here has some 4,000 */
+    if (!step_interrupt_after(STEPS, interrupt))
         return;
     step_end();
-    enum { STEPS = 6000 }; /* a fork here has some 4,000 */
     size_t forks = scaled_work(40);
     for (size_t i = 0; i < forks; i++) {
         pthread_t thread;
@@ -312,6 +305,7 @@ static void fire(void)
  * afterwards if that was in malloc, but programs do it. Locks that were held then stay held; so this jumps only
  * where the hot functions were interrupted, which the wrapper has to notice. */
 static sigjmp_buf way_out;
+static unsigned steps_left;
 
 static void leave(int number)
 {

@@ -74,7 +74,7 @@ def decisions(series: list[Snapshot]) -> list[dict[str, Any]]:
             if isinstance(row, dict) and isinstance(row.get("unix_ms"), int) and isinstance(row.get("text"), str):
                 at = row["unix_ms"] - (one.unix_ms - one.uptime_ms)
                 times = found.setdefault(printable(row["text"]), [])
-                if all(abs(at - known) > _CLOCKS_DIFFER_MS for known in times):
+                if all(abs(at - known) > _CLOCKS_DIFFER_MS for known in reversed(times)):
                     times.append(at)
     each = sorted((at, text) for text, times in found.items() for at in times)
     return [{"seconds": max(at, 0) / 1000, "text": text} for at, text in each]

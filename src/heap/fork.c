@@ -73,18 +73,12 @@ static bool is_other_threads(const struct heap *heap)
     return heap->tls != NULL && heap->tls != &thread_view;
 }
 
-static bool is_inside_door(void)
-{
-    const struct heap *own = view_load()->heap;
-    return own != NULL && own->in_door != 0;
-}
-
 /* While locks are taken and dropped one by one, a signal handler's allocation must come to the orphan heap,
  * which sees the locks: this thread's heap counts as inside its door. False: it is already, or there is none. */
 static bool enter_door(void)
 {
     struct heap *own = view_load()->heap;
-    if (own == NULL || is_inside_door())
+    if (own == NULL || own->in_door != 0)
         return false;
     store_relaxed(&own->in_door, 1u);
     compiler_fence();
@@ -176,9 +170,8 @@ void fork_child(void)
 {
     if (!lock_passes())
         return;
-    bool interrupted = is_inside_door();
     bool entered = enter_door();
-    span_after_fork(interrupted);
+    span_after_fork(!entered && view_load()->heap != NULL);
     purger_after_fork();
     lock_pass_end();
     drop_after_heaps();

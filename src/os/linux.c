@@ -175,8 +175,8 @@ bool os_refill_hole(void *at, size_t bytes)
 /* So many bytes from there on nobody can have, since the first thread's stack is among them; or a page more than `bytes`. */
 static size_t too_many(const void *from, size_t bytes)
 {
-    uintptr_t stack = align_down(getauxval(AT_RANDOM), os_page_size());
     size_t page = os_page_size();
+    uintptr_t stack = align_down(getauxval(AT_RANDOM), page);
     return stack > (uintptr_t)from + bytes ? stack + page - (uintptr_t)from : bytes + page;
 }
 

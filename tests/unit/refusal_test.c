@@ -99,7 +99,7 @@ static struct block *add(enum call how, size_t alignment, size_t bytes)
     }
     CHECK((uintptr_t)block->at % alignment == 0);
     if (how == CALLOC)
-        check_bytes(block->at, bytes, bytes <= SMALL_MAX ? 1 : 1021, 0);
+        check_bytes(block->at, bytes, 1, 0);
     block->bytes = bytes;
     block->fill = (unsigned char)(count % 250 + 1);
     fill_block(block);

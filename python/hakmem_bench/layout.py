@@ -28,7 +28,7 @@ _FIRST = (
     ("random_mixed", "20000", "mixed", "42", "--slots", "8192"),
     ("nodes", "tree", "2000", "3", "42"),
     ("nodes", "list", "2000", "3", "42"),
-    ("nodes", "hash", "2000", "3", "42"),
+    ("nodes", "hash", "10000", "3", "42"),
     ("growing", "string", "300", "42"),
 )
 _SECOND = (

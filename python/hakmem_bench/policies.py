@@ -11,7 +11,8 @@ from pathlib import Path
 from hakmem_bench import runner
 from hakmem_bench.model import ROOT, CannotError, Peer, Test
 from hakmem_cli import policy_text
-from hakmem_cli.policy_text import Line, Part
+from hakmem_cli.policy_lines import Line
+from hakmem_cli.policy_text import Part
 
 BY_HAND = ROOT / "bench" / "policies"
 KEPT = ROOT / "build" / "lab" / "policies"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from hakmem_cli.policy_text import Line, Part
+from hakmem_cli.policy_lines import KINDS, KNOBS, Line
+from hakmem_cli.policy_text import Part
 
 _MOST_NUMBER = (1 << 32) - 1
+_MOST_EVIDENCE = (1 << 64) - 1
 
 
 def _weight(part: Part) -> int:
@@ -34,11 +36,8 @@ def _knob(found: list[tuple[Part, Line]]) -> Line:
 
 def _class(found: list[tuple[Part, Line]]) -> Line:
     """`class SIZE evidence N`: evidence adds up."""
-    line = found[0][1]
-    counts = [one.rest.split() for _, one in found]
-    if all(len(words) == 2 and words[0] == "evidence" and words[1].isdigit() for words in counts):
-        return replace(line, rest=f"evidence {sum(int(words[1]) for words in counts)}")
-    return _of_the_most(found)
+    evidence = sum(int(line.rest.removeprefix("evidence ")) for _, line in found)
+    return replace(found[0][1], rest=f"evidence {min(evidence, _MOST_EVIDENCE)}")
 
 
 def _of_the_most(found: list[tuple[Part, Line]]) -> Line:
@@ -48,22 +47,54 @@ def _of_the_most(found: list[tuple[Part, Line]]) -> Line:
 _MERGE: dict[str, Callable[[list[tuple[Part, Line]]], Line]] = {"knob": _knob, "class": _class}
 
 
+def _in_force(part: Part) -> dict[tuple[str, str], Line]:
+    """A knob without an index sets all of its name; of two lines the later counts."""
+    found = {}
+    for line in part.lines:
+        names = [line.name]
+        if line.kind == "knob" and line.index is None and KNOBS[line.knob].count > 1:
+            names = [f"{line.name}[{index}]" for index in range(KNOBS[line.knob].count)]
+        for name in names:
+            found[line.kind, name] = replace(line, name=name)
+    return found
+
+
+def _one_line_each(lines: list[Line]) -> list[Line]:
+    """A knob all of whose indices say the same needs none."""
+    values: dict[str, list[Line]] = {}
+    for line in lines:
+        if line.kind == "knob" and line.index is not None:
+            values.setdefault(line.knob, []).append(line)
+    same = {
+        knob
+        for knob, some in values.items()
+        if len(some) == KNOBS[knob].count and len({line.rest for line in some}) == 1
+    }
+    return [
+        replace(line, name=line.knob) if line.knob in same else line
+        for line in lines
+        if line.knob not in same or line.index == 0
+    ]
+
+
+def _place(line: Line) -> tuple[int, str, int]:
+    number = int(line.name) if line.kind == "class" else line.index or 0
+    return KINDS.index(line.kind), "" if line.kind == "class" else line.knob, number
+
+
 def _lines(parts: list[Part]) -> list[Line]:
     """Who has no line for something has found nothing better than the mode's value: a vote against any line."""
     found: dict[tuple[str, str], list[tuple[Part, Line]]] = {}
     for part in parts:
-        for line in {(line.kind, line.name): line for line in part.lines}.values():
-            found.setdefault((line.kind, line.name), []).append((part, line))
+        for key, line in _in_force(part).items():
+            found.setdefault(key, []).append((part, line))
     everybody = sum(_weight(part) for part in parts)
     kept = []
     for (kind, _), some in found.items():
         # A site is seen where the program runs through it; that others have not seen it says nothing.
         if kind == "site" or 2 * sum(_weight(part) for part, _ in some) > everybody:
             kept.append(_MERGE.get(kind, _of_the_most)(some))
-    order = ("knob", "class", "site")
-    return sorted(
-        kept, key=lambda line: (order.index(line.kind), line.name.partition("[")[0], line.index or 0, line.name)
-    )
+    return _one_line_each(sorted(kept, key=_place))
 
 
 def _merged(parts: list[Part]) -> Part:

@@ -1,5 +1,4 @@
-"""What was learned, as the text that src/learn/policy_text.h describes. Only its form is known here: which knobs there
-are, and within which limits, the library says when it loads one."""
+"""What was learned, as the text that src/learn/policy_text.h describes."""
 
 from __future__ import annotations
 
@@ -7,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hakmem_cli.policy_lines import KINDS, Line, learned, number_of
 from hakmem_cli.say import CannotError
 
 FIRST = "hakmem-policy 1"
@@ -14,27 +14,6 @@ _COMMENT = "# What hakmem has learned (docs/learning.md). May be edited, merged 
 _LARGEST = 1 << 20
 _EVIDENCE = ("epochs", "seconds", "saved")
 _LEGAL = "program, build-id, size, epochs, seconds, saved, knob, class, site, end and comments"
-
-
-@dataclass(frozen=True)
-class Line:
-    """One thing that was learned: `knob purge_ms 2000`."""
-
-    kind: str
-    name: str
-    rest: str
-    comment: str = ""
-
-    @property
-    def text(self) -> str:
-        words = " ".join(word for word in (self.kind, self.name, self.rest) if word)
-        return f"{words} # {self.comment}" if self.comment else words
-
-    @property
-    def index(self) -> int | None:
-        """Of `NAME[INDEX]`."""
-        found = re.fullmatch(r".*\[(\d+)\]", self.name)
-        return int(found[1]) if found else None
 
 
 @dataclass
@@ -76,23 +55,6 @@ def text_of(parts: list[Part]) -> str:
     return "\n".join([f"{FIRST}\n{_COMMENT}\n", *(part.text for part in parts)])
 
 
-def _number(text: str, name: str, most: int) -> int:
-    if not re.fullmatch("[0-9]+", text) or int(text) > most:
-        raise ValueError(f"{name} needs a number, up to {most}")
-    return int(text)
-
-
-def _learned(kind: str, words: list[str], comment: str) -> Line:
-    """Of a knob the form is known: its name and one number."""
-    if not words or (kind == "knob" and not re.fullmatch(r"[a-z_]+(\[\d{1,3}\])?", words[0])):
-        raise ValueError(f"{kind} needs a name")
-    if kind == "knob":
-        if len(words) > 2:
-            raise ValueError("there is more behind it than belongs there")
-        _number(words[1] if len(words) == 2 else "", words[0], 1 << 63)
-    return Line(kind, words[0], " ".join(words[1:]), comment)
-
-
 def _read_in_part(part: Part, words: list[str], comment: str) -> None:
     kind, *rest = words
     only = rest[0] if len(rest) == 1 else ""
@@ -100,7 +62,7 @@ def _read_in_part(part: Part, words: list[str], comment: str) -> None:
         if part.build_id or part.size is not None:
             raise ValueError("a program has one build-id or size")
         if kind == "size":
-            part.size = _number(only, kind, (1 << 64) - 1)
+            part.size = number_of(kind, only, (1 << 64) - 1)
         elif re.fullmatch("[0-9a-f]+", only):
             part.build_id = only
         else:
@@ -108,9 +70,9 @@ def _read_in_part(part: Part, words: list[str], comment: str) -> None:
     elif not part.build_id and part.size is None:
         raise ValueError("behind program comes build-id or size")
     elif kind in _EVIDENCE:
-        setattr(part, kind, _number(only, kind, 10**6 if kind == "saved" else (1 << 32) - 1))
-    elif kind in ("knob", "class", "site"):
-        part.lines.append(_learned(kind, rest, comment))
+        setattr(part, kind, number_of(kind, only, 10**6 if kind == "saved" else (1 << 32) - 1))
+    elif kind in KINDS:
+        part.lines.append(learned(kind, rest, comment))
     else:
         raise ValueError(f"legal are {_LEGAL}")
 
@@ -129,7 +91,7 @@ class _Reader:
             self._begin(line.lstrip(" \t")[len("program") :].lstrip(" \t"))
             return
         text, comment = re.fullmatch(r"(.*?)(?:(?<![^ \t])#(.*))?", stripped).groups("")  # type: ignore[union-attr]
-        words = text.split()
+        words = re.findall(r"[^ \t]+", text)
         if not words:
             return
         if not self._has_begun:

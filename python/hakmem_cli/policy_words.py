@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hakmem_cli.policy_text import Line, Part
+from hakmem_cli.policy_lines import Line
+from hakmem_cli.policy_text import Part
 
 _BINS = 16
 
@@ -112,7 +113,7 @@ def _values(lines: list[Line]) -> dict[str, dict[int | None, int]]:
     found: dict[str, dict[int | None, int]] = {}
     for line in lines:
         if line.kind == "knob":
-            values = found.setdefault(line.name.partition("[")[0], {})
+            values = found.setdefault(line.knob, {})
             if line.index is None:
                 values.clear()
             values[line.index] = int(line.rest)

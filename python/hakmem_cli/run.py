@@ -45,8 +45,14 @@ class How:
     policy: str | None = None
 
 
+def _check_name(option: str, name: str) -> None:
+    if not name:
+        raise CannotError(f"run: {option} '' is the name of no file")
+
+
 def _statistics_file(name: str) -> str:
     """Absolute: the program may change its directory, and a bare word is not taken for a file."""
+    _check_name("--stats", name)
     path = Path(name).absolute()
     if path.is_dir() or not path.parent.is_dir():
         what = "a directory" if path.is_dir() else f"there is no directory {path.parent}"
@@ -64,6 +70,7 @@ def learns(environment: Mapping[str, str]) -> bool:
 
 def _policy_file(name: str, environment: dict[str, str]) -> str:
     """Absolute, and sound: the library would say one line about it, and go on without."""
+    _check_name("--policy", name)
     path = Path(name).absolute()
     if path.exists():
         policy_text.read(path)

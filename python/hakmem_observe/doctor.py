@@ -49,6 +49,8 @@ def _look(console: Console, words: list[str], library: Path, really: bool) -> li
             raise CannotError(f"--run: only with a program, and {words[0]} is a process; use: {USE}")
         pid = procfs.parse_pid(words[0])
         return _show(console, f"Process {pid}, {procfs.command(pid)[:80]}", running.check(pid, library))
+    if words[0].isdigit() and words[1:2] == ["--"]:
+        raise CannotError(f"{words[0]} -- {' '.join(words[2:])}: a process or a program, not both; use: {USE}")
     command = words[1:] if words[0] == "--" else words
     if not command:
         raise CannotError(f"no program given; use: {USE}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hakmem_cli import policy_text, policy_words
-from hakmem_cli.policy_text import Line
+from hakmem_cli.policy_lines import Line
 from hakmem_cli.policy_words import share
 from hakmem_cli.say import CannotError, printable
 from hakmem_observe import processes, procfs, report_series, words

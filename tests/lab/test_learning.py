@@ -26,7 +26,7 @@ from hakmem_bench import (
     runner,
 )
 from hakmem_bench.model import OURS, ROOT, CannotError, Counts, Peer, Result, Sample, Test, TestResult
-from hakmem_cli import policy_text
+from hakmem_cli import policy_lines, policy_text
 
 LEARNING = learning_run.LEARNING
 FIXED = (OURS, *policies.names())
@@ -299,7 +299,7 @@ class Policies(unittest.TestCase):
 
     def test_each_run_begins_with_what_was_saved_once(self) -> None:
         def saves(test: Test, peer: Peer, *, quick: bool) -> Sample:
-            part = policy_text.Part("/p", size=1, epochs=5, lines=[policy_text.Line("knob", "purge_ms", "4000")])
+            part = policy_text.Part("/p", size=1, epochs=5, lines=[policy_lines.Line("knob", "purge_ms", "4000")])
             Path(peer.environment["HAKMEM_POLICY"]).write_text(policy_text.text_of([part]))
             return Sample("ok")
 

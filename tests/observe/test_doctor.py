@@ -97,7 +97,7 @@ class Programs(fakes.FakeTest):
                 script.write_text(f"{first}\n")
                 self.assert_fine(script, f"a script; what it runs on is .*{told}")
             script.write_text("#!/usr/bin/env no-such-interpreter\n")
-            with self.assertRaisesRegex(CannotError, "no-such-interpreter: no such program"):
+            with self.assertRaisesRegex(CannotError, f"{script}: its interpreter no-such-interpreter: no such program"):
                 self.check(script)
             script.write_text(f"#!{script}\n")
             script.chmod(0o755)
@@ -173,7 +173,10 @@ class Environment(unittest.TestCase):
         self.assertIn("not there", texts(self.check(LD_PRELOAD="/x/libhakmem.so.1"), Level.PROBLEM))
         self.assertIn("after /a.so", texts(self.check(LD_PRELOAD=f"/a.so {fakes.library()}"), Level.WARNING))
         self.assertIn("names the library", texts(self.check(LD_PRELOAD=str(fakes.library())), Level.OK))
-        self.assertIn("/a.so", texts(self.check(LD_PRELOAD="/a.so"), Level.OK))
+        beside = fakes.program()
+        found = self.check(LD_PRELOAD=f"/a.so:{beside}")
+        self.assertIn(f"in use here ({beside})", texts(found, Level.OK))
+        self.assertIn("LD_PRELOAD names /a.so, which is not there", texts(found, Level.WARNING))
 
 
 class Machine(unittest.TestCase):
@@ -283,6 +286,7 @@ class Command(fakes.FakeTest):
             (["--"], "no program given"),
             (["--frob"], "--frob"),
             (["--run", "1"], "1 is a process"),
+            (["1", "--", "true"], "1 -- true: a process or a program, not both"),
         ):
             with self.subTest(" ".join(words)):
                 self.assert_refused(fakes.hakmem("doctor", *words), told)

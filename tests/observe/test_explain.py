@@ -13,7 +13,8 @@ from typing import Any
 
 import test_real
 
-from hakmem_cli.policy_text import Line, Part, text_of
+from hakmem_cli.policy_lines import Line
+from hakmem_cli.policy_text import Part, text_of
 from hakmem_observe import __main__ as command
 from hakmem_observe import explain
 from hakmem_observe.snapshot import Snapshot

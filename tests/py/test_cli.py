@@ -148,6 +148,8 @@ class Refusal(unittest.TestCase):
     def test_statistics_that_cannot_be_written(self) -> None:
         self.assert_refused(["run", "--stats", "/no/such/file", "true"], 2, "/no/such/file", "no directory /no/such")
         self.assert_refused(["run", "--stats", "/tmp", "true"], 2, "/tmp", "a directory")
+        for option in ("--stats", "--policy"):
+            self.assert_refused(["run", option, "", "true"], 2, f"{option} ''", "the name of no file")
 
     def test_names_that_the_system_refuses(self) -> None:
         name = "/tmp/" + 300 * "x"

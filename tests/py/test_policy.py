@@ -18,8 +18,9 @@ from support import LAUNCHER, RELEASE, ROOT
 sys.path.insert(0, str(ROOT / "python"))
 
 from hakmem_bench import learning_log  # noqa: E402
-from hakmem_cli import modes, policy_merge, policy_text, policy_words  # noqa: E402
-from hakmem_cli.policy_text import Line, Part  # noqa: E402
+from hakmem_cli import modes, policy_lines, policy_merge, policy_text, policy_words  # noqa: E402
+from hakmem_cli.policy_lines import Line  # noqa: E402
+from hakmem_cli.policy_text import Part  # noqa: E402
 from hakmem_cli.say import CannotError  # noqa: E402
 
 LIBRARY = RELEASE / "libhakmem.so"
@@ -120,6 +121,21 @@ class Library(Files):
         self.assertEqual(stats["knobs"], [])
         self.assertEqual(said, f"hakmem: warning: {self.path}: line 8: purge_ms is 0 to 60000; nothing is loaded\n")
 
+    def test_the_tools_refuse_what_the_library_refuses(self) -> None:
+        for line in WRONG:
+            with self.subTest(line):
+                text = FIRST + own(line)
+                _, said = self.with_policy(text)
+                with self.assertRaises(CannotError) as refused:
+                    policy_text.parse(text, str(self.path))
+                self.assertEqual(said, f"hakmem: warning: {refused.exception}; nothing is loaded\n")
+
+    def test_the_tools_take_what_the_library_takes(self) -> None:
+        text = FIRST + own(*(line for limits in LIMITS for line in limits))
+        _, said = self.with_policy(text)
+        self.assertEqual(said, "")
+        self.assertEqual(len(policy_text.parse(text, "x")[0].lines), sum(map(len, LIMITS)))
+
     def test_none_is_told_only_if_nothing_learns(self) -> None:
         _, said = self.run_with(HAKMEM_POLICY=str(self.path))
         self.assertEqual(
@@ -166,6 +182,47 @@ class Library(Files):
         self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
 
 
+# Each knob's limits, with and without an index; what a class and a site may be.
+LIMITS = (
+    *(
+        (f"knob {name} {knob.least}", f"knob {name}{'[0]' if knob.count > 1 else ''} {knob.most}")
+        for name, knob in policy_lines.KNOBS.items()
+    ),
+    *((f"knob {name}[{knob.count - 1}] {knob.most}",) for name, knob in policy_lines.KNOBS.items() if knob.count > 1),
+    ("class 16 evidence 0", f"class 32768 evidence {2**64 - 1}"),
+    ("site 0x1 keep 0", "site 0xffffffffffffffff keep 8", "site 0x2 keep 1", "site 0x3 keep 2", "site 0x4 keep 4"),
+)
+WRONG = (
+    *(f"knob {name} {knob.most + 1}" for name, knob in policy_lines.KNOBS.items()),
+    *(f"knob {name} {knob.least - 1}" for name, knob in policy_lines.KNOBS.items() if knob.least > 0),
+    *(f"knob {name}[{knob.count}] {knob.most}" for name, knob in policy_lines.KNOBS.items()),
+    "knob",
+    "knob purge 1",
+    "knob purge_ms",
+    "knob purge_ms 1\r",
+    "knob purge_ms 1 2",
+    "knob bigcache_ms[1 5",
+    "knob bigcache_ms[] 5",
+    "knob bigcache_ms[x] 5",
+    "class",
+    "class 32784 evidence 1",
+    "class 1000 evidence 1",
+    "class 0 evidence 1",
+    "class 1040",
+    "class 1040 seen 1",
+    "class 1040 evidence many",
+    "class 1040 evidence 1 2",
+    "site",
+    "site 12 keep 1",
+    "site 0x0 keep 1",
+    "site 0x12345678901234567 keep 1",
+    "site 0xAB keep 1",
+    "site 0x1 kept 1",
+    "site 0x1 keep 3",
+    "site 0x1 keep 16",
+    "site 0x1 keep",
+    "site 0x1 keep 1 2",
+)
 DAMAGED = (
     "",
     "# only this\n",
@@ -264,21 +321,39 @@ class Merge(unittest.TestCase):
         self.assertEqual((one.epochs, one.seconds, one.saved), (40, 40, 4000))
 
     def test_values_are_medians_by_evidence(self) -> None:
-        one = self.merged(self.part(10, "knob p 1"), self.part(30, "knob p 3"), self.part(15, "knob p 9"))
-        self.assertEqual(one.lines, [Line("knob", "p", "3")])
+        one = self.merged(*(self.part(epochs, f"knob purge_ms {ms}") for epochs, ms in ((10, 1), (30, 3), (15, 9))))
+        self.assertEqual(one.lines, [Line("knob", "purge_ms", "3")])
+
+    def test_a_knob_without_an_index_counts_for_each(self) -> None:
+        one = self.merged(
+            self.part(10, "knob bigcache_ms 7", "knob bigcache_ms[2] 9"), self.part(11, "knob bigcache_ms[2] 5")
+        )
+        self.assertEqual([line.text for line in one.lines], ["knob bigcache_ms[2] 5"])
+        one = self.merged(self.part(10, "knob bigcache_ms 7"), self.part(9, "knob bigcache_ms[2] 5"))
+        self.assertEqual([line.text for line in one.lines], ["knob bigcache_ms 7"])
+        one = self.merged(
+            self.part(10, "knob bigcache_ms 7"), self.part(10, "knob bigcache_ms 7", "knob bigcache_ms[2] 5")
+        )
+        self.assertEqual(len(one.lines), 16)
+        one = self.merged(
+            self.part(9, "knob bigcache_ms 7", "knob bigcache_ms[0] 8"), self.part(3, "knob bigcache_ms 8")
+        )
+        self.assertEqual([line.text for line in one.lines][:2], ["knob bigcache_ms[0] 8", "knob bigcache_ms[1] 7"])
 
     def test_silence_is_a_vote_for_the_mode(self) -> None:
-        self.assertEqual(self.merged(self.part(10, "knob p 1"), self.part(10)).lines, [])
-        self.assertEqual(self.merged(self.part(11, "knob p 1"), self.part(10)).lines, [Line("knob", "p", "1")])
+        self.assertEqual(self.merged(self.part(10, "knob purge_ms 1"), self.part(10)).lines, [])
+        self.assertEqual(
+            self.merged(self.part(11, "knob purge_ms 1"), self.part(10)).lines, [Line("knob", "purge_ms", "1")]
+        )
 
     def test_classes_and_sites(self) -> None:
         one = self.merged(
-            self.part(10, "class 80 evidence 5", "site ff a 1", "site ee a 2"),
-            self.part(20, "class 80 evidence 6", "class 144 evidence 1", "site ff a 3"),
+            self.part(10, "class 80 evidence 5", "site 0xff keep 1", "site 0xee keep 2"),
+            self.part(20, "class 80 evidence 6", "class 144 evidence 1", "site 0xff keep 4"),
         )
         self.assertEqual(
             [line.text for line in one.lines],
-            ["class 144 evidence 1", "class 80 evidence 11", "site ee a 2", "site ff a 3"],
+            ["class 80 evidence 11", "class 144 evidence 1", "site 0xee keep 2", "site 0xff keep 4"],
         )
 
     def test_programs_stay_apart(self) -> None:
@@ -380,18 +455,19 @@ class Command(Files):
         self.assertTrue(pipe.is_fifo() and link.is_symlink())
 
     def test_nothing_in_a_file_steers_the_terminal(self) -> None:
-        self.path.write_text(FIRST + "program /\x1b[2Jb\nsize 3\nclass \x1b[2J evidence 1\nend\n")
+        self.path.write_text(FIRST + "program /\x1b[2Jb\nsize 3\nclass 80 evidence 1\nend\n")
         done = self.hakmem("policy", "show", self.path)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("Blocks of ?[2J B have", done.stdout)
+        self.assertIn("/?[2Jb (3 bytes)", done.stdout)
         refused = self.hakmem("policy", "show", self.path, "--program", "other")
         self.assertNotIn("\x1b", done.stdout + refused.stderr)
 
-    def test_values_beyond_all_limits_are_shown(self) -> None:
+    def test_values_beyond_their_limits_are_refused(self) -> None:
         self.path.write_text(FIRST + own("knob purge_doublings 99999"))
-        done = self.hakmem("policy", "show", self.path)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("grows up to 2^99999 times as long", done.stdout)
+        for command in (("show",), ("export",), ("merge", self.path)):
+            done = self.hakmem("policy", *command, self.path)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(done.stderr, f"hakmem: {self.path}: line 7: purge_doublings is 0 to 6\n")
 
     def test_run(self) -> None:
         missing = self.hakmem("run", "--policy", self.path, "--", "true")

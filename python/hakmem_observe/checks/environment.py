@@ -47,6 +47,9 @@ def _complaint(library: Path, entry: tuple[str, str]) -> str:
 
 def _check_preload(value: str) -> Iterator[Finding]:
     files = [word for word in value.replace(":", " ").split() if word]
+    for file in files:
+        if "/" in file and not Path(file).name.startswith("libhakmem") and not Path(file).is_file():
+            yield warning(f"LD_PRELOAD names {file}, which is not there", "the loader says so in each program")
     for i, file in enumerate(files):
         if Path(file).name.startswith("libhakmem"):
             if not Path(file).is_file():
@@ -57,8 +60,9 @@ def _check_preload(value: str) -> Iterator[Finding]:
             else:
                 yield ok("LD_PRELOAD names the library here")
             return
-    if files:
-        yield ok(f"LD_PRELOAD is in use here ({', '.join(files)}); `hakmem run` puts the library before that")
+    others = [file for file in files if "/" not in file or Path(file).is_file()]
+    if others:
+        yield ok(f"LD_PRELOAD is in use here ({', '.join(others)}); `hakmem run` puts the library before that")
 
 
 def _is_still_learned(variables: Mapping[str, str]) -> bool:

@@ -53,7 +53,11 @@ def check(path: Path, library: Path) -> list[Finding]:
             raise CannotError(f"{path}: {error.strerror}") from error
         if first.startswith(_ELF):
             return findings + check_elf(path, elf.read(path), elf.read(library))
-        interpreter = find(_interpreter(first, path))
+        name = _interpreter(first, path)
+        try:
+            interpreter = find(name)
+        except CannotError as error:
+            raise CannotError(f"{path}: its interpreter {error}") from error
         findings.append(ok(f"{path} is a script; what it runs on is {interpreter}"))
         path = interpreter
     raise CannotError(f"{path}: a script whose interpreter is a script, and so on")

@@ -8,6 +8,9 @@
 /* 64 KiB, of which the first 2^room are used: twice as many whenever half of them are. Who takes few stacks touches a page. */
 enum { ROOM_LEAST = 7, ROOM_MOST = 12 };
 
+/* Above all addresses. */
+enum { AGE_SHIFT = 48 };
+
 /* The key, changed by the rule: only both together fit. A packed rule is never 0. */
 struct entry {
     uint64_t check;
@@ -17,6 +20,7 @@ struct entry {
 static struct entry entries[1 << ROOM_MOST];
 static uint32_t room = ROOM_LEAST;
 static uint32_t noted; /* since there is so much room */
+static uint32_t age;   /* part of the keys: entries of another do not fit */
 
 /* From the low end: one bit that is always set, the three of the CFA, then offsets with their places. */
 enum {
@@ -83,7 +87,17 @@ static bool fits(const struct cfi_rule *rule)
 
 static uint64_t key_of(const uint8_t *eh_frame_hdr, uintptr_t pc)
 {
-    return (uint64_t)pc * 0x9e3779b97f4a7c15u + (uintptr_t)eh_frame_hdr;
+    return ((uint64_t)pc + ((uint64_t)rules_age() << AGE_SHIFT)) * 0x9e3779b97f4a7c15u + (uintptr_t)eh_frame_hdr;
+}
+
+void rules_forget(void)
+{
+    (void)add_relaxed(&age, 1u);
+}
+
+uint32_t rules_age(void)
+{
+    return load_relaxed(&age);
 }
 
 /* Threads that make room at once make it once or twice. What is then looked for in another place is looked up again. */

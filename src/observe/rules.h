@@ -10,8 +10,13 @@
 
 #include "observe/cfi.h"
 
-/* cfi_find. Async-signal-safe. A module that takes the very place of another, which has been unloaded, with its table at the
- * same address, may be taken for that. */
+/* cfi_find. Async-signal-safe. */
 bool rules_find(const uint8_t *eh_frame_hdr, uintptr_t pc, struct cfi_rule *rule);
+
+/* A module has been unloaded: another may have taken its very place, with its table at the same address. Async-signal-safe. */
+void rules_forget(void);
+
+/* How often that was said: what depends on rules is as old. */
+uint32_t rules_age(void);
 
 #endif

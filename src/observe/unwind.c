@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "observe/rules.h"
+#include "os/os.h"
 
 /* What has been copied of the stack, unless it is read where it is. */
 struct window {
@@ -11,13 +12,18 @@ struct window {
     uintptr_t fp_at;
     struct os_module module; /* that the call before was in: the next is often in it too */
     enum unwind_trust trust;
-    uintptr_t limit; /* beyond it not even a sound stack is known to be there */
+    uintptr_t limit;    /* beyond it a frame pointer of code without call frame information is not believed */
+    uintptr_t sure_at;  /* of a sound stack, the pages from here */
+    uintptr_t sure_end; /* to here are known to be there */
     uintptr_t at;
     size_t length;
     char bytes[1024];
 };
 
 enum { WORD = sizeof(uintptr_t), PAGE_LEAST = 4096 };
+
+/* So many stacks of a thread are taken before it is asked again whether the pages that they lead to are there. */
+enum { SURE_FOR = 64 };
 
 /* A larger frame is not one, on a sound stack. */
 #define FRAME_MOST (64 * MIB)
@@ -28,14 +34,31 @@ UNSANITIZED static uintptr_t word_at(uintptr_t at)
     return *(const volatile uintptr_t *)at;
 }
 
+static NOINLINE bool ask_for_page(struct window *window, uintptr_t at)
+{
+    uintptr_t page = align_down(at, PAGE_LEAST);
+    if (!os_is_readable(page))
+        return false;
+    if (page != window->sure_end)
+        window->sure_at = page;
+    window->sure_end = page + PAGE_LEAST;
+    return true;
+}
+
+static bool is_there(struct window *window, uintptr_t at)
+{
+    return LIKELY(at - window->sure_at < window->sure_end - window->sure_at) || ask_for_page(window, at);
+}
+
 static bool read_word(struct window *window, uintptr_t at, uintptr_t *word)
 {
     if (at % WORD != 0)
         return false;
     if (window->trust == UNWIND_SOUND) {
-        if (at < window->limit)
-            *word = word_at(at);
-        return at < window->limit;
+        if (at >= window->limit || !is_there(window, at))
+            return false;
+        *word = word_at(at);
+        return true;
     }
     if (at - window->at >= window->length) {
         window->at = at;
@@ -142,10 +165,12 @@ static bool step(struct window *window, struct os_frame *frame, bool *is_call)
     return os_frame_interrupted_at(frame->sp, sure, frame);
 }
 
-static void open_window(struct window *window, enum unwind_trust trust)
+static void open_window(struct window *window, enum unwind_trust trust, uintptr_t sp)
 {
     window->trust = trust;
     window->limit = UINTPTR_MAX;
+    window->sure_at = align_down(sp, PAGE_LEAST);
+    window->sure_end = window->sure_at + PAGE_LEAST;
     window->length = 0;
     window->module.start = 0;
     window->module.end = 0;
@@ -154,7 +179,7 @@ static void open_window(struct window *window, enum unwind_trust trust)
 size_t unwind(const struct os_frame *from, enum unwind_trust trust, uintptr_t *calls, size_t most)
 {
     struct window window;
-    open_window(&window, trust);
+    open_window(&window, trust, from->sp);
     struct os_frame frame = *from;
     bool is_call = false;
     size_t count = 0;
@@ -195,10 +220,12 @@ static void go_to(struct walk *walk, const struct unwind_call *call)
 
 /* Does the call lead to the one after it, as it did? It is the same frame, so the same rule says where the words are; if they
  * are the same, so is the next. */
-static bool leads_to_next(const struct unwind_call *call)
+static bool leads_to_next(struct walk *walk, const struct unwind_call *call)
 {
-    return call->ra_at != 0 && os_frame_address(word_at(call->ra_at)) == call[1].pc
-           && (call->fp_at != 0 ? word_at(call->fp_at) : call->fp) == call[1].fp;
+    uintptr_t ra;
+    uintptr_t fp = call->fp;
+    return call->ra_at != 0 && read_word(&walk->window, call->ra_at, &ra) && os_frame_address(ra) == call[1].pc
+           && (call->fp_at == 0 || read_word(&walk->window, call->fp_at, &fp)) && fp == call[1].fp;
 }
 
 /* By the rules; *call becomes how, for the next time. */
@@ -238,7 +265,7 @@ static const struct unwind_call *walk_along(struct walk *walk, const struct unwi
             walk->more = false;
             break;
         }
-        if (call + 1 == end || !leads_to_next(call))
+        if (call + 1 == end || !leads_to_next(walk, call))
             break;
         walk->calls[walk->count++] = call->pc;
         call++;
@@ -255,7 +282,7 @@ static size_t walk_on(struct walk *walk, const struct unwind_call *known, const 
     for (; goes_on(walk); noted++) {
         while (known < end && known->sp < walk->frame.sp)
             known++;
-        if (known + 1 < end && is_here(known, walk) && leads_to_next(known)) {
+        if (known + 1 < end && is_here(known, walk) && leads_to_next(walk, known)) {
             below[noted] = *known++;
             walk->calls[walk->count++] = below[noted].pc;
             go_to(walk, known);
@@ -280,13 +307,29 @@ static void remember(struct unwind_memo *memo, const struct unwind_call *above, 
     memo->count = (uint32_t)(count_above + count_kept + count_below);
 }
 
+/* To ask for a stack's pages each time would cost as much as all the rest. */
+static void begin_again(struct unwind_memo *memo, struct window *window, uintptr_t sp)
+{
+    uint32_t age = rules_age();
+    if (memo->age != age)
+        memo->count = 0;
+    memo->age = age;
+    bool is_known = sp - memo->sure_at < memo->sure_end - memo->sure_at && memo->left > 0;
+    memo->left = is_known ? memo->left - 1 : SURE_FOR;
+    if (is_known) {
+        window->sure_at = memo->sure_at;
+        window->sure_end = memo->sure_end;
+    }
+}
+
 size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintptr_t *calls, size_t most)
 {
     struct unwind_call above[UNWIND_MEMO];
     struct unwind_call below[UNWIND_MEMO];
     const struct unwind_call *end = memo->call + UNWIND_MEMO;
     struct walk walk;
-    open_window(&walk.window, UNWIND_SOUND);
+    open_window(&walk.window, UNWIND_SOUND, from->sp);
+    begin_again(memo, &walk.window, from->sp);
     walk.frame = *from;
     walk.is_call = false;
     walk.more = from->pc != 0;
@@ -304,6 +347,8 @@ size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintp
         if (count_below == 0)
             kept_end = end; /* what was not asked for is as likely as before */
     }
+    memo->sure_at = walk.window.sure_at;
+    memo->sure_end = walk.window.sure_end;
     remember(memo, above, count_above, kept, (size_t)(kept_end - kept), below, count_below);
     return walk.count;
 }

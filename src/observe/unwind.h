@@ -15,7 +15,9 @@
 
 /* Does the stack have to be as the program's code has left it? */
 enum unwind_trust {
-    UNWIND_SOUND,  /* as for exceptions: it is the caller's own, and where it leads control will return to. No system call */
+    UNWIND_SOUND,  /* as for exceptions: it is the caller's own, and where it leads control will return to. It is read where it is, but
+                      each page beyond the stack pointer's only once the kernel says that it is there: code that changes the stack
+                      pointer by itself has call frame information that leads anywhere */
     UNWIND_BROKEN, /* nothing read from it is believed, but for a first frame that is linked: each word is copied by the kernel. A
                       stack that has been overwritten ends early; and each after one call, where the kernel does not copy */
 };
@@ -39,6 +41,10 @@ struct unwind_call {
 /* What a thread's stack was the last time. Zeroed: nothing is known. */
 struct unwind_memo {
     uint32_t count; /* of calls, at the end of the array */
+    uint32_t age;   /* rules_age, when they were found */
+    uint32_t left;  /* for so many stacks the pages from sure_at to sure_end count as there */
+    uintptr_t sure_at;
+    uintptr_t sure_end;
     struct unwind_call call[UNWIND_MEMO];
 };
 

@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #include "os/kernel.h"
+#include "os/os.h"
 #include "os/program.h"
 
 struct os_frame os_frame_interrupted(const void *context)
@@ -105,7 +106,8 @@ bool os_frame_interrupted_at(uintptr_t sp, bool sure, struct os_frame *frame)
     uintptr_t at = sp + sizeof(siginfo_t);
     size_t least = offsetof(ucontext_t, uc_mcontext.pstate);
 #endif
-    if (!sure && os_read(at, &context, sizeof context) < least)
+    if (sure ? !os_is_readable(at) || !os_is_readable(at + align_down(least - 1, sizeof(uintptr_t)))
+             : os_read(at, &context, sizeof context) < least)
         return false;
     *frame = os_frame_interrupted(sure ? (const void *)at : &context);
     return true;

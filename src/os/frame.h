@@ -58,7 +58,7 @@ enum os_access { OS_ACCESS_UNKNOWN, OS_ACCESS_READ, OS_ACCESS_WRITE, OS_ACCESS_E
 enum os_access os_access(const void *context);
 
 /* Of what a signal has interrupted, for who finds `sp` in the code that returns from signal handlers. If that is not sure,
- * the kernel is asked for what is there. False: no such thing. */
+ * what is there is copied by the kernel. False: no such thing. */
 bool os_frame_interrupted_at(uintptr_t sp, bool sure, struct os_frame *frame);
 
 /* The address in a return address, which may be signed (AArch64). */

@@ -207,6 +207,12 @@ bool os_holds(const void *at, uint32_t value)
     return kernel6(SYS_futex, (long)at, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&idle_futex, (long)value) == 0;
 }
 
+bool os_is_readable(uintptr_t at)
+{
+    long result = kernel6(SYS_futex, (long)at, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&idle_futex, 0);
+    return result == 0 || result == -EAGAIN;
+}
+
 #if HAK_TSAN /* which does not see what the kernel writes */
 static bool set_bit(uint32_t *at, unsigned bit)
 {

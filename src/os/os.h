@@ -71,6 +71,9 @@ bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes);
  * A full memory barrier comes before the look. */
 bool os_holds(const void *at, uint32_t value);
 
+/* Is there readable memory at `at` (a multiple of 4), whatever it holds? */
+bool os_is_readable(uintptr_t at);
+
 /* Sets a bit (below 32) in the word at `at` if the low half of the word is `low`: first the look, then, in one step,
  * the bit. False: the word is another, or is no longer there. Whatever is there, this does not fault. A full memory
  * barrier comes first. */

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "observe/unwind.h"
@@ -262,7 +263,7 @@ static void takes_no_more_than_fits(void)
     CHECK(unwind(&here, UNWIND_BROKEN, calls, 0) == 0);
 }
 
-/* Whatever stands on the stack, and wherever the registers point. */
+/* Whatever stands on the stack, and wherever the registers point. One that counts as sound is there at the stack pointer. */
 static void ends_on_a_broken_stack(void)
 {
     static uintptr_t stack[512];
@@ -278,11 +279,57 @@ static void ends_on_a_broken_stack(void)
         struct os_frame broken = {
             .pc = here.pc + (state >> 54), .sp = (uintptr_t)&stack[state >> 60], .fp = (uintptr_t)&stack[state >> 56]};
         CHECK(unwind(&broken, UNWIND_BROKEN, calls, MOST) <= MOST);
+        CHECK(unwind(&broken, UNWIND_SOUND, calls, MOST) <= MOST);
+        CHECK(unwind_again(&broken, &memo, calls, UNWIND_MEMO) <= UNWIND_MEMO);
         broken.sp = state;
         broken.fp = UINTPTR_MAX - state % 64;
         CHECK(unwind(&broken, UNWIND_BROKEN, calls, MOST) <= MOST);
     }
 }
+
+#if defined(__x86_64__)
+
+enum { STACK_BYTES = 64 << 10 };
+
+static char *other_stack; /* what lies above it is not to be read */
+
+static void *other_top(void)
+{
+    return other_stack + STACK_BYTES;
+}
+
+static NOINLINE void take_stack(void)
+{
+    uintptr_t calls[MOST];
+    struct os_frame here = os_frame_here();
+    for (unsigned most = 1; most <= UNWIND_MEMO; most++) {
+        CHECK(unwind(&here, UNWIND_SOUND, calls, most) <= most);
+        CHECK(unwind_again(&here, &memo, calls, most) <= most);
+        CHECK(calls[0] == here.pc);
+    }
+}
+
+/* As coroutines do: to the compiler the stack pointer is as it was. */
+static NOINLINE void call_on(void *top, void (*function)(void))
+{
+    register void *to __asm__("r12") = top;
+    register void (*called)(void) __asm__("r13") = function;
+    __asm__ volatile("mov %%rsp, %%rbx\n\tmov %0, %%rsp\n\tcall *%1\n\tmov %%rbx, %%rsp"
+                     : "+r"(to), "+r"(called)
+                     :
+                     : "rbx", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
+}
+
+static void does_not_leave_a_stack_of_the_program_s_own(void)
+{
+    other_stack = mmap(NULL, 2 * STACK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(other_stack != MAP_FAILED && mprotect(other_stack, STACK_BYTES, PROT_READ | PROT_WRITE) == 0);
+    for (int i = 0; i < 3; i++)
+        call_on(other_top(), take_stack);
+    CHECK(munmap(other_stack, 2 * STACK_BYTES) == 0);
+}
+
+#endif
 
 static void needs_to_know_libraries(void **state)
 {
@@ -311,6 +358,9 @@ int main(void)
         UNIT_TEST(is_not_misled_by_what_was),
         UNIT_TEST(takes_no_more_than_fits),
         UNIT_TEST(ends_on_a_broken_stack),
+#if defined(__x86_64__)
+        UNIT_TEST(does_not_leave_a_stack_of_the_program_s_own),
+#endif
     };
     return cmocka_run_group_tests_name("unwind", tests, NULL, NULL);
 }

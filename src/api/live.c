@@ -63,17 +63,16 @@ static COLD void warn_once(int error)
     warned = true;
 }
 
-/* 0, or an error's number. */
-static int open_page(const char *path)
+/* With its first page in memory. NULL: see *error. */
+static struct live *open_page(const char *path, int *error)
 {
-    int error = 0;
-    page = page_make(path, LIVE_BYTES, &error);
-    if (page != NULL && !page_has_room((char *)page, TEXT_AT)) {
-        forget_page();
-        page_remove(path);
-        error = ENOSPC;
-    }
-    return error;
+    struct live *made = page_make(path, LIVE_BYTES, error);
+    if (made == NULL || page_has_room((char *)made, TEXT_AT))
+        return made;
+    page_forget(made, LIVE_BYTES);
+    page_remove(path);
+    *error = ENOSPC;
+    return NULL;
 }
 
 /* The parent's page is not for its child to write. */
@@ -82,18 +81,20 @@ static void make_page(void)
     char path[PATH_MOST + NAME_MOST];
     if (page != NULL)
         forget_page();
-    store_relaxed(&pid, (uint32_t)getpid());
+    store_release(&pid, (uint32_t)getpid()); /* the parent's page is nobody's by now */
     path_of_page(path);
-    int error = open_page(path);
-    if (error != 0) {
+    int error = 0;
+    struct live *made = open_page(path, &error);
+    if (made == NULL) {
         warn_once(error);
         return;
     }
-    page->version = CONTROL_VERSION;
-    page->bytes = LIVE_BYTES;
-    page->pid = pid;
-    page->started = page_process_start();
-    memcpy(page->magic, "hakmemL", sizeof page->magic);
+    made->version = CONTROL_VERSION;
+    made->bytes = LIVE_BYTES;
+    made->pid = pid;
+    made->started = page_process_start();
+    memcpy(made->magic, "hakmemL", sizeof made->magic);
+    store_release(&page, made);
 }
 
 static void write_page(void)
@@ -117,7 +118,7 @@ static void write_page(void)
 
 bool live_is_own(void)
 {
-    return load_relaxed(&pid) == (uint32_t)getpid();
+    return load_acquire(&pid) == (uint32_t)getpid();
 }
 
 struct control_words *live_update(void)
@@ -134,7 +135,10 @@ struct control_words *live_update(void)
 
 struct control_words *live_words(void)
 {
-    return page != NULL && live_is_own() ? &page->words : NULL;
+    if (!live_is_own())
+        return NULL;
+    struct live *now = load_acquire(&page);
+    return now != NULL ? &now->words : NULL;
 }
 
 void live_end(void)

@@ -15,6 +15,7 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "observe/profile.h"
+#include "span/limit.h"
 
 /* Check mode serves all requests itself: none comes to the profiler. A constructor of the program's may have started it. */
 static void start_profile(void)
@@ -41,7 +42,7 @@ static void load_options(char **environment)
     options_load(environment);
     if (mode != NULL)
         (void)policy_switch_mode(mode);
-    if (soft != 0) {
+    if (limit_is_set()) {
         policy.soft_limit = soft;
         policy.hard_limit = hard;
     }

@@ -171,7 +171,7 @@ void fork_child(void)
     if (!lock_passes())
         return;
     bool entered = enter_door();
-    span_after_fork(!entered && view_load()->heap != NULL);
+    span_after_fork();
     purger_after_fork();
     lock_pass_end();
     drop_after_heaps();

@@ -347,9 +347,9 @@ static char *take_longer(size_t units, size_t old_bytes)
 static bool move_pages(const struct large *block, char *to, size_t units)
 {
     size_t old_bytes = block->units << UNIT_SHIFT;
-    limit_begin_move(old_bytes);
+    unsigned number = limit_begin_move(old_bytes);
     bool moved = os_move(block->base, old_bytes, to, units << UNIT_SHIFT);
-    limit_end_move(old_bytes);
+    limit_end_move(number, old_bytes);
     return moved;
 }
 

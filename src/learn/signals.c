@@ -196,7 +196,7 @@ void signals_end(struct signals *signals, uint64_t now_ms, uint64_t start_ms, st
     epoch->ns[COST_LARGE] += (now.runs - before->runs) * PRICE_UNITS;
     epoch->ns[COST_CALLS] = (now.calls - before->calls) * PRICE_CALL + epoch->purged / PRICED_PAGE_BYTES * PRICE_PURGED_PAGE;
     epoch->ns[COST_FAULTS] = (now.faults - before->faults) * PRICE_FAULT;
-    epoch->ns[COST_WAITS] = (now.waits - before->waits) * PRICE_WAIT;
+    epoch->ns[COST_WAITS] = (uint64_t)(uint32_t)(now.waits - before->waits) * PRICE_WAIT; /* sums of words of 32 bits */
     for (unsigned i = COST_CACHED; i <= COST_DIRTY; i++)
         epoch->ns[i] = held_ns(epoch->held_ms[i]);
     epoch->changed = has_changed(signals);

@@ -139,16 +139,11 @@ bool os_forbid(void *at, size_t bytes)
     return !is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0));
 }
 
-/* Locked memory keeps its pages: then at least its content goes. */
+/* Locked memory keeps its pages: then at least its content goes, while it may be written. */
 bool os_close(void *at, size_t bytes)
 {
-    if (!os_forbid(at, bytes))
-        return false;
-    if (os_purge(at, bytes))
-        return true;
-    if (!os_commit(at, bytes))
-        return false;
-    os_clear(at, bytes);
+    if (!os_purge(at, bytes))
+        os_clear(at, bytes);
     return os_forbid(at, bytes);
 }
 

@@ -38,7 +38,7 @@ bool os_purge(void *at, size_t bytes);
 size_t os_resident(const void *at, size_t bytes);
 
 /* Gives the content of usable pages back, and nothing may touch them until they are committed again, when they read as zero.
- * False: they are as before, or usable. */
+ * False: they are usable, and read as zero. */
 bool os_close(void *at, size_t bytes);
 
 /* Nothing may touch these pages until they are committed again; their content stays. False: they are as before. */

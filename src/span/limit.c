@@ -29,12 +29,21 @@ enum { NOTICE_MS = 100 }; /* between two calls of the listener */
 
 bool limit_pressed;
 
-size_t limit_bytes;       /* of units, but for `moving` */
-static size_t moving;     /* in runs whose pages are on their way to another */
+size_t limit_bytes;       /* of units, but for `moves` */
 static size_t relief_due; /* when so many were charged, in sum since the start, the soft limit is looked at again */
 static size_t fill_due;   /* so is it when this many bytes of pages got memory; 0: they are not counted */
 static size_t filled;     /* that did since the last look, if they are counted */
 static bool learning;     /* a thread is reading the control group's limit */
+
+static bool is_set;       /* by the program */
+
+/* Runs whose pages are on their way to another. The last is of all for which there was no place. */
+enum { MOVES = 16 };
+
+static struct move {
+    uintptr_t thread; /* its thread_self() */
+    size_t bytes;     /* 0: none */
+} moves[MOVES + 1];
 
 /* A thread that charges a run to which it will move the pages of another: there is memory for one of them. */
 static uintptr_t borrower; /* its thread_self(); 0: none */
@@ -158,8 +167,14 @@ void limit_set(size_t soft, size_t hard)
     span_lock_all();
     store_relaxed(&policy.soft_limit, soft);
     store_relaxed(&policy.hard_limit, hard);
+    is_set = true;
     look_again();
     span_unlock_all();
+}
+
+bool limit_is_set(void)
+{
+    return is_set;
 }
 
 size_t limit_held(void)
@@ -173,7 +188,11 @@ size_t limit_held(void)
 bool limit_is_short_of(size_t bytes)
 {
     size_t hard = hard_limit();
-    return hard != SIZE_MAX && bytes <= hard && limit_held() > hard - bytes;
+    if (hard == SIZE_MAX || bytes > hard)
+        return false;
+    /* Whole units are charged, and by some one more. */
+    size_t charged = min_size(align_up(bytes, UNIT_SIZE) + UNIT_SIZE, hard);
+    return limit_held() > hard - charged;
 }
 
 bool limit_borrow(size_t bytes)
@@ -191,18 +210,23 @@ void limit_repay(void)
     store_release(&borrower, (uintptr_t)0);
 }
 
-void limit_begin_move(size_t bytes)
+unsigned limit_begin_move(size_t bytes)
 {
+    unsigned number = 0;
     lock_take(&shards_pool()->lock);
-    moving += bytes;
+    while (number < MOVES && moves[number].bytes != 0)
+        number++;
+    moves[number].thread = number < MOVES ? thread_self() : 0;
+    moves[number].bytes += bytes;
     sub_relaxed(&limit_bytes, bytes);
     lock_drop(&shards_pool()->lock);
+    return number;
 }
 
-void limit_end_move(size_t bytes)
+void limit_end_move(unsigned number, size_t bytes)
 {
     lock_take(&shards_pool()->lock);
-    moving -= bytes;
+    moves[number].bytes -= bytes;
     add_relaxed(&limit_bytes, bytes);
     lock_drop(&shards_pool()->lock);
 }
@@ -292,11 +316,13 @@ void limit_end_notice(void)
     store_release(&telling, (uintptr_t)0);
 }
 
-void limit_after_fork(bool interrupted)
+void limit_after_fork(void)
 {
-    if (!interrupted) {
-        limit_bytes += moving;
-        moving = 0;
+    for (struct move *move = moves; move <= moves + MOVES; move++) {
+        if (move->thread == thread_self())
+            continue;
+        limit_bytes += move->bytes;
+        move->bytes = 0;
     }
     learning = false;
     if (borrower != thread_self())

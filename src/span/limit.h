@@ -31,7 +31,7 @@ void limit_discharge(size_t bytes);
 extern HIDDEN size_t limit_bytes;
 
 /* In the child of a fork: what other threads were about is over. */
-void limit_after_fork(bool interrupted);
+void limit_after_fork(void);
 
 /* The functions below take the lock. Their callers are inside the door, where a signal handler that allocates knows that
  * it may have interrupted the holder of a lock; limit_end_notice, which takes none, is called outside. */
@@ -39,18 +39,21 @@ void limit_after_fork(bool interrupted);
 /* Sets both limits, bytes, hard not below soft; SIZE_MAX: none. */
 void limit_set(size_t soft, size_t hard);
 
+/* Has that been done? What else sets them, the control group and the environment, does not count. Takes no lock. */
+bool limit_is_set(void);
+
 /* Bytes that count for the hard limit. */
 size_t limit_held(void);
 
 /* Pages that had no memory get some. Takes no lock. */
 void limit_note_filled(size_t bytes);
 
-/* Would so many bytes more pass the hard limit, but not on their own? Then giving back helps. */
+/* Would a request of so many bytes pass the hard limit, perhaps, but not on its own? Then giving back helps. */
 bool limit_is_short_of(size_t bytes);
 
-/* The pages of a run move to another: between the two, its bytes do not count. */
-void limit_begin_move(size_t bytes);
-void limit_end_move(size_t bytes);
+/* The pages of a run move to another: between the two, its bytes do not count. The number is for limit_end_move. */
+unsigned limit_begin_move(size_t bytes);
+void limit_end_move(unsigned number, size_t bytes);
 
 /* Before that the caller charges the other run: until limit_repay its own charges may pass the limits by so many bytes. They take no
  * lock. False: another thread has borrowed; then there must be room for both runs for a moment. */

@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/probe.h"
+#include "base/thread.h"
 #include "config/policy.h"
 #include "os/os.h"
 #include "span/decay.h"
@@ -11,6 +12,9 @@
 #include "span/limit.h"
 #include "span/shards.h"
 #include "span/span.h"
+
+/* Threads' words are as far apart at least. */
+enum { MARK_STEP = 64 };
 
 void purge_note_dirty(struct superslab *s, bits128 units, uint64_t now_ms)
 {
@@ -69,15 +73,29 @@ static void end_purge(struct superslab *s)
     superslab_set_used(s, s->used & ~purged);
 }
 
-void span_after_fork(bool interrupted)
+/* Of thread_self, what fits. */
+static uint32_t thread_mark(void)
 {
-    limit_after_fork(interrupted);
+    return (uint32_t)(thread_self() / MARK_STEP);
+}
+
+static void end_purges_of_others(struct span_shard *shard)
+{
+    struct list_node *next;
+    for (struct list_node *node = shard->in_purge.first; node != NULL; node = next) {
+        struct superslab *s = LIST_ENTRY(node, struct superslab, purge);
+        next = node->next;
+        if (s->purger != thread_mark())
+            end_purge(s);
+    }
+}
+
+void span_after_fork(void)
+{
+    limit_after_fork();
     huge_after_fork();
-    if (interrupted)
-        return;
     for (unsigned i = 0; i < shards_count(); i++)
-        while (span_shards[i].in_purge.first != NULL)
-            end_purge(LIST_ENTRY(span_shards[i].in_purge.first, struct superslab, purge));
+        end_purges_of_others(&span_shards[i]);
 }
 
 /* Gives the pages of these free units back, without the shard's lock, which is held before and after. `now_ms`: units that are taken
@@ -85,6 +103,7 @@ void span_after_fork(bool interrupted)
 static size_t give_back(struct span_shard *shard, struct superslab *s, bits128 units, uint64_t now_ms)
 {
     s->purging = units;
+    s->purger = thread_mark();
     superslab_set_used(s, s->used | units);
     list_push_back(&shard->in_purge, &s->purge);
     lock_drop(&shard->lock);

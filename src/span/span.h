@@ -93,9 +93,9 @@ void span_spread(size_t processors);
 /* Bytes of the range that are in memory: the kernel is asked, for each superslab. */
 size_t span_resident_bytes(void);
 
-/* In the child of a fork, which holds all locks: units that another thread was purging are free again. `interrupted`: the fork
- * came from a signal handler, and may have interrupted a purge of its own thread's; that goes on afterwards, and nothing is freed. */
-void span_after_fork(bool interrupted);
+/* In the child of a fork, which holds all locks: units that another thread was purging are free again. What the thread itself
+ * was purging, if the fork comes from a signal handler, it goes on with afterwards. */
+void span_after_fork(void);
 
 /* For fork, and for calls from signal handlers: all locks there are. */
 void span_lock_all(void);

@@ -1,6 +1,7 @@
 /*
  * What the program sets before the library's constructor runs stays, whatever the environment says; what it has started is
- * not started again. With CHECKS in the environment it starts check mode and nothing else.
+ * not started again. EARLY in the environment says what else it does by then: it starts check mode, or only takes so much memory that
+ * the limit of the control group is looked up.
  */
 #include "check.h"
 #include "child.h"
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
-#define CHECKS "HAK_TEST_CHECKS"
+#define EARLY "HAK_TEST_EARLY"
 
 extern int hak_set_limit(size_t soft, size_t hard) __attribute__((weak));
 extern int hak_mode_set(const char *name) __attribute__((weak));
@@ -31,17 +32,25 @@ static void set_all(void)
     CHECK(hak_profile_start(4096) == 0);
 }
 
+static void take_memory(void)
+{
+    for (int i = 0; i < 20; i++)
+        CHECK(family.malloc(2 * MIB) != NULL);
+}
+
 /* Before libc's own constructor, too: getenv knows nothing yet. */
 static void preinit(int argc, char **argv, char **environment)
 {
     (void)argc;
     (void)argv;
-    while (*environment != NULL && strcmp(*environment, CHECKS "=1") != 0)
+    while (*environment != NULL && strncmp(*environment, EARLY "=", sizeof EARLY) != 0)
         environment++;
-    if (*environment != NULL)
+    if (*environment == NULL)
+        set_all();
+    else if (strcmp(*environment, EARLY "=checks") == 0)
         CHECK(hak_check_start() == 0);
     else
-        set_all();
+        take_memory();
 }
 
 __attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **, char **) = preinit;
@@ -49,7 +58,9 @@ __attribute__((section(".preinit_array"), used)) static void (*const first)(int,
 static void check_limits(void)
 {
     CHECK(family.malloc(200 * MIB) == NULL);
-    family.free(family.malloc(50 * MIB));
+    void *block = family.malloc(50 * MIB);
+    CHECK(block != NULL);
+    family.free(block);
 }
 
 static void request_much(void)
@@ -77,17 +88,26 @@ static void check_statistics(void)
 
 static void abort_with_checks(uintptr_t program)
 {
-    CHECK(setenv(CHECKS, "1", 1) == 0);
+    CHECK(setenv(EARLY, "checks", 1) == 0);
     process_become((const char *)program, "abort");
+}
+
+static void be_limited(uintptr_t program)
+{
+    CHECK(setenv(EARLY, "memory", 1) == 0 && setenv("HAKMEM_LIMIT", "64M:100M", 1) == 0);
+    process_become((const char *)program, "limited");
 }
 
 int main(int argc, char **argv)
 {
     family_require_hakmem();
-    if (argc > 1)
+    if (argc > 1 && strcmp(argv[1], "abort") == 0)
         abort();
     check_limits();
+    if (argc > 1)
+        return 0;
     request_much();
     check_statistics();
     CHECK(child_dies_of(SIGABRT, abort_with_checks, (uintptr_t)argv[0], ""));
+    CHECK(child_run(be_limited, (uintptr_t)argv[0]).status == 0);
 }

@@ -240,7 +240,7 @@ static bool told_in_child(void)
 {
     pid_t child = fork();
     if (child == 0) {
-        limit_after_fork(false);
+        limit_after_fork();
         limit_set_listener((struct limit_listener){hear, NULL}); /* as a new crossing */
         fake_clock_set(9000);
         struct limit_notice notice;

@@ -5,6 +5,7 @@
 
 #include "arena/meta.h"
 #include "base/bits.h"
+#include "child.h"
 #include "fake_os.h"
 #include "grains.h"
 #include "larges.h"
@@ -147,7 +148,8 @@ static void short_of(void)
     CHECK(!limit_is_short_of(10 * grain_bytes));
     grains_take_any(1);
     CHECK(limit_is_short_of(10 * grain_bytes));
-    CHECK(!limit_is_short_of(9 * grain_bytes));
+    CHECK(limit_is_short_of(9 * grain_bytes - UNIT_SIZE + 1)); /* whole units are charged */
+    CHECK(!limit_is_short_of(9 * grain_bytes - UNIT_SIZE));
     CHECK(!limit_is_short_of(grains_as_limit(10) + 1)); /* nothing that is given back would help */
 }
 
@@ -169,6 +171,55 @@ static void moved_pages_count_once(void)
     for (size_t i = 0; i < 8 * MIB; i += 4096)
         CHECK(moved[i] == 7);
     large_give(in_its_way);
+}
+
+static size_t before_the_move;
+static unsigned number_of_move;
+
+static void counts_in_child(uintptr_t unused)
+{
+    (void)unused;
+    limit_after_fork();
+    CHECK(limit_held() == before_the_move);
+}
+
+static void goes_on_in_child(uintptr_t unused)
+{
+    (void)unused;
+    limit_after_fork();
+    limit_end_move(number_of_move, grain_bytes);
+    CHECK(limit_held() == before_the_move);
+}
+
+static void fork_elsewhere(void *unused)
+{
+    (void)unused;
+    CHECK(child_run(counts_in_child, 0).status == 0);
+}
+
+/* In the child of a fork what other threads were moving counts where it was; what the thread itself was, when it has moved it. */
+static void moves_end_with_their_threads(void)
+{
+    enum { AT_ONCE = 20 };
+    struct worker worker;
+    unsigned numbers[AT_ONCE];
+    grains_init();
+    grains_take_any(AT_ONCE);
+    before_the_move = limit_held();
+    worker_start(&worker);
+    number_of_move = limit_begin_move(grain_bytes);
+    CHECK(limit_held() == before_the_move - grain_bytes);
+    CHECK(child_run(goes_on_in_child, 0).status == 0);
+    worker_run(&worker, fork_elsewhere, NULL);
+    limit_end_move(number_of_move, grain_bytes);
+    for (int i = 0; i < AT_ONCE; i++)
+        numbers[i] = limit_begin_move(grain_bytes);
+    CHECK(limit_held() == before_the_move - AT_ONCE * grain_bytes);
+    worker_run(&worker, fork_elsewhere, NULL);
+    for (int i = 0; i < AT_ONCE; i++)
+        limit_end_move(numbers[i], grain_bytes);
+    CHECK(limit_held() == before_the_move);
+    worker_stop(&worker);
 }
 
 static void take_one_mib(void *taken)
@@ -231,6 +282,7 @@ int main(void)
         UNIT_TEST(refused_runs_leave_the_range_alone),
         UNIT_TEST(short_of),
         UNIT_TEST(moved_pages_count_once),
+        UNIT_TEST(moves_end_with_their_threads),
         UNIT_TEST(nobody_else_gets_what_is_borrowed),
         UNIT_TEST(refused_moves_are_not_counted),
     };

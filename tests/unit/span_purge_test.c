@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
+#include "child.h"
 #include "config/policy.h"
 #include "fake_os.h"
 #include "grains.h"
@@ -152,7 +153,7 @@ static void purges_may_overlap(void)
     for (int i = 0; i < PURGERS; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
     alarm(20); /* a damaged list has no end */
-    span_after_fork(false);
+    span_after_fork();
     alarm(0);
     struct span_stats stats;
     span_stats(&stats);
@@ -166,10 +167,44 @@ static void become_a_child(void)
 {
     bool zero;
     span_lock_all();
-    span_after_fork(true);
+    span_after_fork();
     span_unlock_all();
     taken_in_child = grains_take(8, 1, &zero);
     grains_write_words(taken_in_child, 8, 5);
+}
+
+static char *being_purged;
+
+static void is_free_in_child(uintptr_t unused)
+{
+    (void)unused;
+    span_lock_all();
+    span_after_fork();
+    span_unlock_all();
+    CHECK(grains_take_any(8) == being_purged);
+}
+
+static void *fork_elsewhere(void *unused)
+{
+    CHECK(child_run(is_free_in_child, 0).status == 0);
+    return unused;
+}
+
+static void fork_in_another_thread(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, fork_elsewhere, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void purges_of_others_end_in_child(void)
+{
+    grains_init();
+    being_purged = grains_take_any(8);
+    grains_give(being_purged, 8, true);
+    fake_os_before_purge(fork_in_another_thread);
+    CHECK(span_purge_all() == 8 * grain_bytes);
+    fake_os_before_purge(NULL);
 }
 
 static void own_purge_goes_on_in_child(void)
@@ -183,7 +218,7 @@ static void own_purge_goes_on_in_child(void)
     CHECK(taken_in_child != NULL && taken_in_child != run);
     grains_check_words(taken_in_child, 8, 5);
     span_lock_all();
-    span_after_fork(false);
+    span_after_fork();
     span_unlock_all();
     CHECK(grains_take_any(8) == run);
 }
@@ -198,6 +233,7 @@ int main(void)
         UNIT_TEST(huge_pages_are_given_back_whole),
         UNIT_TEST(refused_purge_keeps_content),
         UNIT_TEST(purges_may_overlap),
+        UNIT_TEST(purges_of_others_end_in_child),
         UNIT_TEST(own_purge_goes_on_in_child),
     };
     return cmocka_run_group_tests_name("span_purge", tests, NULL, NULL);

@@ -111,9 +111,11 @@ void *linked_new_array_aligned(size_t alignment, size_t size)
     return new_aligned(alignment, size, FAMILY_NEW_ARRAY);
 }
 
+/* Of a block from another's malloc, which may have been asked for more than the operator was, nothing is known. */
 static NOINLINE void delete_at_the_door(void *p, enum family family, size_t size)
 {
-    door_free_as(p, (struct freeing){.family = malloc_is_ours() ? family : FAMILY_MALLOC, .size = size});
+    struct freeing known = {.family = family, .size = size};
+    door_free_as(p, malloc_is_ours() ? known : (struct freeing){.family = FAMILY_MALLOC, .size = SIZE_UNKNOWN});
 }
 
 static const struct hot_way as_new = {FAMILY_NEW, delete_at_the_door};
@@ -125,7 +127,7 @@ ALWAYS_INLINE void delete(void *p, const struct hot_way *way, size_t size)
     if (!free_is_ours())
         free(p);
     else
-        hot_free_by(p, size, way);
+        hot_free_by(p, HARDENED && !malloc_is_ours() ? SIZE_UNKNOWN : size, way);
 }
 
 FRAGILE void linked_delete(void *p)

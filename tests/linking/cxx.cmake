@@ -38,3 +38,13 @@ hak_add_test(static_cpp.static static_cpp)
 add_executable(own_malloc own_malloc_test.cpp)
 target_link_libraries(own_malloc PRIVATE test_options)
 hak_add_test(own_malloc.preload own_malloc PRELOAD)
+
+# A program that only counts.
+add_executable(counted_malloc counted_malloc_test.cpp)
+target_link_libraries(counted_malloc PRIVATE test_options)
+target_compile_options(counted_malloc PRIVATE -fno-builtin)
+hak_add_test(counted_malloc.preload counted_malloc PRELOAD)
+hak_add_test(counted_malloc.check counted_malloc PRELOAD)
+set_property(TEST counted_malloc.check APPEND PROPERTY ENVIRONMENT "HAKMEM_CHECK=1")
+hak_add_test(counted_malloc.hardened counted_malloc)
+set_tests_properties(counted_malloc.hardened PROPERTIES ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:hakmem_hardened>")

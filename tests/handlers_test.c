@@ -3,7 +3,10 @@
 #include "family.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -176,6 +179,46 @@ static void children_inherit(void)
     CHECK(calls == 0);
 }
 
+enum { CHANGES = 20000 };
+
+static atomic_int turns[2]; /* of the two threads, so far */
+
+static void keep_step(int self, int turn)
+{
+    atomic_store(&turns[self], turn);
+    while (atomic_load(&turns[1 - self]) < turn)
+        sched_yield();
+}
+
+static void *install_one_shot(void *unused)
+{
+    struct sigaction action = {.sa_handler = other, .sa_flags = (int)SA_RESETHAND};
+    for (int i = 1; i < 2 * CHANGES; i += 2) {
+        keep_step(1, i);
+        CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+        keep_step(1, i + 1);
+    }
+    return unused;
+}
+
+/* Of two threads that install a handler at once one is the last, with all that it has said. */
+static void threads_change_whole_actions(void)
+{
+    struct sigaction action = {.sa_handler = plain, .sa_flags = SA_NODEFER};
+    struct sigaction now;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, install_one_shot, NULL) == 0);
+    for (int i = 1; i < 2 * CHANGES; i += 2) {
+        keep_step(0, i);
+        CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+        keep_step(0, i + 1);
+        CHECK(sigaction(SIGUSR1, NULL, &now) == 0);
+        CHECK((now.sa_handler == plain) == ((now.sa_flags & SA_NODEFER) != 0));
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+    signal(SIGUSR1, SIG_DFL);
+}
+
 int main(void)
 {
     family_require_hakmem();
@@ -187,5 +230,6 @@ int main(void)
     bad_numbers_are_refused();
     who_asks_the_kernel_may_chain();
     children_inherit();
+    threads_change_whole_actions();
     return 0;
 }

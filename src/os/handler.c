@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "os/kernel.h"
+
 /* What there was must be known before the signal may come. */
 void os_set_handler(int number, os_handler *handler, struct sigaction *before)
 {
@@ -30,6 +32,20 @@ void os_hand_on(int number, siginfo_t *info, void *context, const struct sigacti
     } else {
         before->sa_handler(number);
     }
+}
+
+/* The kernel's set, not libc's, which leaves out signals of its own. */
+uint64_t os_block_signals(void)
+{
+    const uint64_t all = UINT64_MAX;
+    uint64_t before = 0;
+    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0);
+    return before;
+}
+
+void os_unblock_signals(uint64_t before)
+{
+    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0);
 }
 
 void os_find_sigaction(void)

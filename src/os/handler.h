@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -25,6 +26,10 @@ void os_hand_on(int number, siginfo_t *info, void *context, const struct sigacti
 /* `handler` is called before the program's own, the present one and later ones, and the program sees nothing of it; but no more
  * where the program asks for the default action later. In override/signals.c; null where that is not in the link. */
 HIDDEN void os_call_first(int number, os_handler *handler) __attribute__((weak));
+
+/* Keeps all signals from the calling thread. Returns what was kept from it before, for os_unblock_signals. */
+uint64_t os_block_signals(void);
+void os_unblock_signals(uint64_t before);
 
 /* Looks for libc's sigaction, under the loader's lock if override/signals.c stands in front of it. All of the above can then be
  * done anywhere. */

@@ -28,6 +28,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/thread.h"
+#include "os/handler.h"
 #include "os/kernel.h"
 
 #define STARTING UINT32_MAX
@@ -268,11 +269,9 @@ bool os_service_start(void (*body)(void), const char *name, const void *local)
 {
     if (os_service_runs())
         return false;
-    const uint64_t all = UINT64_MAX;
-    uint64_t before = 0;
-    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0);
+    uint64_t before = os_block_signals();
     bool begun = start(body, name, local);
-    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0);
+    os_unblock_signals(before);
     return begun;
 }
 

@@ -8,12 +8,15 @@
  * program installs behind libc's back run unprotected. Async-signal-safe, as sigaction must be.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "api/interrupted.h"
 #include "base/atomic.h"
+#include "base/claim.h"
+#include "base/thread.h"
 #include "hakmem.h"
 #include "os/handler.h"
 #include "override/late_lookup.h"
@@ -101,6 +104,68 @@ static void unwrap(struct sigaction *action, plain_handler *handler, bool full)
         action->sa_flags &= ~SA_SIGINFO;
 }
 
+/* The table and the kernel are changed together: by one thread at a time, and by no handler in between. A child of fork
+ * takes over from a thread that it does not have. */
+static uint32_t changing;
+static uintptr_t changer; /* its thread_self() */
+
+struct change {
+    bool is_inner; /* libc's sigaction, which others may have replaced too, has come back to ours */
+    uint64_t mask;
+};
+
+static struct change begin_change(void)
+{
+    if (load_relaxed(&changer) == thread_self())
+        return (struct change){.is_inner = true};
+    struct change change = {.mask = os_block_signals()};
+    while (!claim_take(&changing))
+        (void)sched_yield();
+    store_relaxed(&changer, thread_self());
+    return change;
+}
+
+static void end_change(struct change change)
+{
+    if (change.is_inner)
+        return;
+    store_relaxed(&changer, (uintptr_t)0);
+    claim_drop(&changing);
+    os_unblock_signals(change.mask);
+}
+
+/* With the wrapper as what the kernel calls, if there is to be a handler. */
+static int exchange_action(int number, const struct sigaction *action, struct sigaction *old)
+{
+    struct sigaction wrapped = *action;
+    plain_handler *old_handler = load_relaxed(&table[number].handler);
+    bool old_full = load_relaxed(&table[number].full);
+    bool wraps = action->sa_handler != wrapper();
+    wrapped.sa_flags |= SA_SIGINFO; /* without it, AArch64's kernel gives a handler one argument only */
+    wrapped.sa_handler = wrapper();
+    if (wraps) {
+        /* First: to another thread the signal may come as soon as the kernel knows. */
+        store_relaxed(&table[number].handler, action->sa_handler);
+        store_relaxed(&table[number].full, (action->sa_flags & SA_SIGINFO) != 0);
+    }
+    int result = libc_sigaction()(number, &wrapped, old);
+    if (result != 0 && wraps) {
+        store_relaxed(&table[number].handler, old_handler);
+        store_relaxed(&table[number].full, old_full);
+    }
+    if (result == 0)
+        unwrap(old, old_handler, old_full);
+    return result;
+}
+
+static int ask_action(int number, const struct sigaction *action, struct sigaction *old)
+{
+    int result = libc_sigaction()(number, action, old);
+    if (result == 0)
+        unwrap(old, load_relaxed(&table[number].handler), load_relaxed(&table[number].full));
+    return result;
+}
+
 HAK_EXPORT int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict old)
 {
     sigaction_function *libc = libc_sigaction();
@@ -108,28 +173,17 @@ HAK_EXPORT int sigaction(int number, const struct sigaction *restrict action, st
         errno = libc == NULL ? ENOSYS : EINVAL;
         return -1;
     }
-    plain_handler *old_handler = load_relaxed(&table[number].handler);
-    bool old_full = load_relaxed(&table[number].full);
-    struct sigaction wrapped;
-    bool calls_wrapper = action != NULL && os_has_handler(action);
-    bool wraps = calls_wrapper && action->sa_handler != wrapper();
-    if (calls_wrapper) {
-        wrapped = *action;
-        wrapped.sa_flags |= SA_SIGINFO; /* without it, AArch64's kernel gives a handler one argument only */
-        wrapped.sa_handler = wrapper();
-    }
-    if (wraps) {
-        /* First: the signal may come as soon as the kernel knows. */
-        store_relaxed(&table[number].handler, action->sa_handler);
-        store_relaxed(&table[number].full, (action->sa_flags & SA_SIGINFO) != 0);
-    }
-    int result = libc(number, calls_wrapper ? &wrapped : action, old);
-    if (result != 0 && wraps) {
-        store_relaxed(&table[number].handler, old_handler);
-        store_relaxed(&table[number].full, old_full);
-    }
+    bool has_handler = action != NULL && os_has_handler(action);
+    if (!has_handler && old == NULL)
+        return libc(number, action, NULL);
+    /* What the caller points to is touched while signals may come: it may not be there. */
+    struct sigaction wanted = action != NULL ? *action : (struct sigaction){0};
+    struct sigaction before;
+    struct change change = begin_change();
+    int result = has_handler ? exchange_action(number, &wanted, &before) : ask_action(number, action != NULL ? &wanted : NULL, &before);
+    end_change(change);
     if (result == 0 && old != NULL)
-        unwrap(old, old_handler, old_full);
+        *old = before;
     return result;
 }
 

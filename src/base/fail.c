@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/fmt.h"
 
 void (*fail_also)(void);
@@ -33,6 +35,21 @@ static bool write_all(int file, const char *line, size_t length)
         if (n < 0 && errno != EINTR)
             return false;
         done += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+/* The same, of several pieces: in one call, unless the kernel takes less than all. */
+static bool write_parts(int file, const struct iovec *parts, int count, long wanted)
+{
+    long written = syscall(SYS_writev, file, parts, count);
+    if (written == wanted)
+        return true;
+    for (int i = 0; i < count; i++) {
+        size_t done = written <= 0 ? 0 : min_size((size_t)written, parts[i].iov_len);
+        written -= (long)done;
+        if (!write_all(file, (const char *)parts[i].iov_base + done, parts[i].iov_len - done))
+            return false;
     }
     return true;
 }
@@ -87,18 +104,34 @@ void warn(const char *format, ...)
     errno = saved;
 }
 
-void note(const char *format, ...)
+/* What the report's file does not take goes to stderr. */
+static void report_line(const struct iovec *parts, int count)
 {
     int saved = errno;
-    char line[LINE_MOST];
     int file = open_report();
+    long wanted = 0;
+    for (int i = 0; i < count; i++)
+        wanted += (long)parts[i].iov_len;
+    if (file < 0 || !write_parts(file, parts, count, wanted))
+        (void)write_parts(STDERR_FILENO, parts, count, wanted);
+    if (file >= 0)
+        (void)syscall(SYS_close, file);
+    errno = saved;
+}
+
+void note(const char *format, ...)
+{
+    char line[LINE_MOST];
     va_list args;
     va_start(args, format);
     size_t length = make_line(line, "", format, args);
     va_end(args);
-    if (file < 0 || !write_all(file, line, length))
-        (void)write_all(STDERR_FILENO, line, length);
-    if (file >= 0)
-        (void)syscall(SYS_close, file);
-    errno = saved;
+    report_line(&(struct iovec){line, length}, 1);
+}
+
+void note_joined(const char *before, const char *middle, const char *after)
+{
+    const struct iovec parts[] = {
+        {(void *)before, strlen(before)}, {(void *)middle, strlen(middle)}, {(void *)after, strlen(after)}, {(void *)"\n", 1}};
+    report_line(parts, sizeof parts / sizeof parts[0]);
 }

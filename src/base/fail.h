@@ -19,6 +19,9 @@ void warn(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
  * there is none or it does not take the line, to stderr. errno is kept. */
 void note(const char *format, ...) PRINTF_LIKE(1, 2) COLD;
 
+/* The same, a line of three parts, of any length. */
+void note_joined(const char *before, const char *middle, const char *after) COLD;
+
 /* From now on reports go to this file. False: the path is not absolute, or too long. */
 bool fail_report_to(const char *path);
 

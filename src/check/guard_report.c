@@ -57,8 +57,12 @@ _Noreturn void guard_report_pointer(enum guard_fault fault, uintptr_t address, s
     abort();
 }
 
-static const char *kind_of(uintptr_t address, struct guard_place place)
+/* A live block can be touched: who may not has jumped into it, or closed its page. */
+static const char *kind_of(uintptr_t address, struct guard_place place, const void *context)
 {
+    bool is_live = load_acquire(&place.slot->state) == GUARD_LIVE;
+    if (place.inside && is_live)
+        return os_access(context) == OS_ACCESS_EXECUTE ? "wild-jump" : "closed-page";
     if (place.inside)
         return "heap-use-after-free";
     return address < (uintptr_t)place.slot->block ? "heap-buffer-underflow" : "heap-buffer-overflow";
@@ -74,7 +78,7 @@ static void report(int number, siginfo_t *info, void *context)
     if (info->si_code > 0 && guard_find(address, &place) && place.slot != NULL
         && __atomic_compare_exchange_n(&report_state, &none, (uint32_t)REPORT_BEGUN, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         struct os_frame frame = os_frame_interrupted(context);
-        write_report(kind_of(address, place), place_access(context), address, place.slot, &frame);
+        write_report(kind_of(address, place, context), place_access(context), address, place.slot, &frame);
         store_relaxed(&report_state, (uint32_t)REPORT_WRITTEN);
     } else {
         crash_wait_while(&report_state, REPORT_BEGUN, REPORT_WRITTEN);

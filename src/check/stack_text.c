@@ -1,17 +1,23 @@
 #include "check/stack_text.h"
 
 #include "base/fail.h"
+#include "base/fmt.h"
 #include "observe/unwind.h"
 
-enum { CALLS_MOST = 64 };
+enum { CALLS_MOST = 64, WORDS_MOST = 48 };
 
 static void write_call(unsigned number, uintptr_t call)
 {
     struct os_module module;
-    if (!os_find_module(call, &module))
+    char before[WORDS_MOST];
+    char after[WORDS_MOST];
+    if (!os_find_module(call, &module)) {
         note("    #%u %p", number, (void *)call);
-    else
-        note("    #%u %p (%s+%p)", number, (void *)call, module.path, (void *)(call - module.base));
+        return;
+    }
+    (void)fmt_print(before, sizeof before, "    #%u %p (", number, (void *)call);
+    (void)fmt_print(after, sizeof after, "+%p)", (void *)(call - module.base));
+    note_joined(before, module.path, after);
 }
 
 /* All but the first are return addresses, and the call before one may be the last instruction of its function. */

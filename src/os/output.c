@@ -10,7 +10,7 @@
 #include "os/lines.h"
 #include "os/os.h"
 
-enum { LOCK_TRIES = 40, LOCK_WAIT_MS = 5 };
+enum { LOCK_TRIES = 40, LOCK_WAIT_MS = 5, NAMES_TRIED = 8 };
 
 enum { OPEN_FLAGS = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY };
 
@@ -28,14 +28,17 @@ static bool is_special(const char *path)
            && !S_ISREG(status.st_mode);
 }
 
-static long open_new(const char *path)
+/* Under a name that no other process takes for its own: in another container there may be one with this number. */
+static long open_new(struct output *output, const char *path)
 {
-    long file = kernel(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600, 0);
-    if (file != -EEXIST)
-        return file;
-    /* Of a process with this number, which has not come to its end. */
-    (void)kernel(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0);
-    return kernel(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS | O_CREAT | O_EXCL, 0600, 0);
+    int process = (int)kernel(SYS_getpid, 0, 0, 0, 0, 0);
+    uint64_t number = os_random();
+    long file = -EEXIST;
+    for (int i = 0; i < NAMES_TRIED && file == -EEXIST; i++, number++) {
+        (void)fmt_print(output->written, sizeof output->written, "%s.%d-%lx.tmp", path, process, (unsigned long)number);
+        file = kernel(SYS_openat, AT_FDCWD, (long)output->written, OPEN_FLAGS | O_CREAT | O_EXCL, 0600, 0);
+    }
+    return file;
 }
 
 static long open_file(struct output *output, const char *path)
@@ -44,9 +47,7 @@ static long open_file(struct output *output, const char *path)
     output->in_place = is_special(path);
     if (length == 0 || length >= OUTPUT_PATH_MOST)
         return length == 0 ? -ENOENT : -ENAMETOOLONG;
-    int process = (int)kernel(SYS_getpid, 0, 0, 0, 0, 0);
-    (void)fmt_print(output->written, sizeof output->written, "%s.%d.tmp", path, process);
-    return output->in_place ? kernel(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS, 0, 0) : open_new(output->written);
+    return output->in_place ? kernel(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS, 0, 0) : open_new(output, path);
 }
 
 void output_open(struct output *output, const char *path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -168,6 +169,22 @@ class Check(unittest.TestCase):
             self.assertEqual(done.returncode, -signal.SIGSEGV)
             self.assertRegex(done.stderr, rf"ERROR: hakmem: {kind} on address 0x[0-9a-f]+ \((?:EXECUTE|access), thread")
             self.assertRegex(done.stderr, r"is located 0 bytes inside of 100-byte region")
+
+    def test_programs_may_lie_deep(self) -> None:
+        """Of each call the place in its file is told, however long the name of that is."""
+        program = self.compiled("""
+            #include <stdlib.h>
+            int main(void) { char *volatile block = malloc(10); free(block); free(block); return 0; }
+        """)
+        deep = program.parent.joinpath(*(letter * 200 for letter in "abcd"))
+        deep.mkdir(parents=True)
+        copy = Path(shutil.copy(program, deep))
+        done = run(str(copy), environment={"LD_PRELOAD": str(LIBRARY), "HAKMEM_CHECK": "1"})
+        calls = re.findall(r"^    #\d+ 0x[0-9a-f]+ (.*)$", done.stderr, re.MULTILINE)
+        self.assertGreater(len(calls), 2)
+        for call in calls:
+            self.assertRegex(call, r"^\(/.*\+0x[0-9a-f]+\)$")
+        self.assertIn(f"({copy}+0x", done.stderr)
 
     def test_mismatches_are_not_reported_without_end(self) -> None:
         program = self.compiled("""

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "fake_os.h"
 #include "hakmem.h"
 #include "os/os.h"
+#include "process.h"
 
 enum { SLOTS = 8, TRIES = 10000 };
 
@@ -218,6 +220,26 @@ static void read_before(uintptr_t unused)
     (void)byte;
 }
 
+static void close_page(uintptr_t unused)
+{
+    (void)unused;
+    start(1);
+    kept = guarded_at(32, true);
+    CHECK(mprotect(kept, 32, PROT_NONE) == 0);
+    volatile char byte = kept[5];
+    (void)byte;
+}
+
+static void jump_into(uintptr_t unused)
+{
+    (void)unused;
+    start(1);
+    kept = guarded_at(32, true);
+    void (*function)(void);
+    memcpy(&function, &(char *){kept + 16}, sizeof function);
+    function();
+}
+
 static void write_into_slack(uintptr_t at_start)
 {
     start(1);
@@ -291,6 +313,9 @@ static void faults_are_reported(void)
     EXPECT_REPORT(write_after_free, 0, SIGSEGV, HEADER("heap-use-after-free", WRITE), PLACE("23", "inside of", "24"), FREED);
     EXPECT_REPORT(write_beyond, 0, SIGSEGV, HEADER("heap-buffer-overflow", WRITE), PLACE("0", "after", "32"), ALLOCATED);
     EXPECT_REPORT(read_before, 0, SIGSEGV, HEADER("heap-buffer-underflow", READ), PLACE("3", "before", "32"), ALLOCATED);
+    EXPECT_REPORT(close_page, 0, SIGSEGV, HEADER("closed-page", READ), PLACE("5", "inside of", "32"), ALLOCATED);
+    if (!process_is_emulated()) /* the emulator does not say that it was a jump */
+        EXPECT_REPORT(jump_into, 0, SIGSEGV, HEADER("wild-jump", "EXECUTE"), PLACE("16", "inside of", "32"), ALLOCATED);
 }
 
 static void bad_frees_are_reported(void)

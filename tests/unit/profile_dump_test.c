@@ -142,15 +142,18 @@ static void errors_are_told(void)
     remove_directory();
 }
 
-/* Of a process with this number that was killed while it wrote. */
-static void old_remains_are_no_harm(void)
+/* Of a process that has this number in another container and writes, or of one that was killed while it wrote. */
+static void files_of_others_stay(void)
 {
-    char remains[200];
+    char others[200];
     make_directory();
-    snprintf(remains, sizeof remains, "%s.%d.tmp", path, (int)getpid());
-    CHECK(close(open(remains, O_CREAT | O_WRONLY, 0600)) == 0);
+    snprintf(others, sizeof others, "%s.%d-0.tmp", path, (int)getpid());
+    CHECK(close(open(others, O_CREAT | O_WRONLY, 0600)) == 0);
     profile_begin(1);
+    fake_os_refuse(FAKE_RANDOM, 1, FAKE_EVERY);
     CHECK(hak_profile_dump(path) == 0);
+    fake_os_obey();
+    CHECK(unlink(others) == 0);
     remove_directory();
 }
 
@@ -253,7 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(is_read_as_it_was_written),
         UNIT_TEST(errors_are_told),
-        UNIT_TEST(old_remains_are_no_harm),
+        UNIT_TEST(files_of_others_stay),
         UNIT_TEST(is_of_one_moment),
         UNIT_TEST(children_write_their_own),
         UNIT_TEST(is_written_at_exit),

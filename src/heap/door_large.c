@@ -114,7 +114,7 @@ static void *resize(struct heap *heap, struct large *block, size_t size)
         relief_note(heap);
     }
     if (p != NULL && UNLIKELY(block->sample != NULL))
-        profiler_now()->resized(block->sample, before, p, size);
+        block->sample = profiler_now()->resized(block->sample, before, p, size);
     return p;
 }
 

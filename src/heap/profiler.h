@@ -25,7 +25,7 @@ struct profiler {
 
     /* The large block at p was requested with `size` bytes. What to hand back when it is freed or resized; NULL: nothing. */
     struct sample *(*note)(const void *p, size_t size, const struct os_frame *from);
-    void (*resized)(struct sample *sample, const void *before, const void *p, size_t size);
+    struct sample *(*resized)(struct sample *sample, const void *before, const void *p, size_t size);
     void (*freed)(struct sample *sample, const void *p);
 };
 

@@ -84,14 +84,18 @@ static struct sample *note_large(const void *p, size_t size, const struct os_fra
     return sample;
 }
 
-static void resized(struct sample *sample, const void *before, const void *p, size_t size)
+static struct sample *resized(struct sample *sample, const void *before, const void *p, size_t size)
 {
+    uint64_t weight = 0;
     lock_take(&profiler_lock);
-    sites_resize(sample, size);
-    uint64_t weight = sample->weight;
+    sample = sites_resize(sample, size);
+    if (sample != NULL)
+        weight = sample->weight;
     lock_drop(&profiler_lock);
     PROBE1(otel_memory, free, before);
-    PROBE3(otel_memory, alloc, p, size, weight);
+    if (sample != NULL)
+        PROBE3(otel_memory, alloc, p, size, weight);
+    return sample;
 }
 
 static void freed(struct sample *sample, const void *p)

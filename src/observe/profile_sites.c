@@ -6,6 +6,7 @@
 #include "base/chance.h"
 #include "config/size_class.h"
 #include "observe/profile_memory.h"
+#include "os/os.h"
 
 enum {
     BUCKET_BITS = 14,
@@ -185,8 +186,39 @@ static void move_allocated(struct sample *sample, size_t size)
     sample->most = size;
 }
 
-void sites_resize(struct sample *sample, size_t size)
+static double next_uniform(void)
 {
+    static uint64_t random;
+    if (random == 0)
+        random = os_random() | 1;
+    random = next_xorshift(random);
+    return (double)(random >> 11) / (double)((uint64_t)1 << 53);
+}
+
+/* It was drawn as one of its size: as one of fewer bytes it would have been less often. */
+static bool is_drawn_again(const struct sample *sample, size_t size)
+{
+    double rate = (double)profile_totals.rate;
+    if (size >= sample->size || profile_totals.rate == 1)
+        return true;
+    return next_uniform() * chance_within((double)sample->size / rate) < chance_within((double)size / rate);
+}
+
+static void leave_live(struct sample *sample)
+{
+    note_peak(sample->site);
+    subtract(&sample->site->live, sample->size);
+    subtract(&profile_totals.live, sample->size);
+    weigh(sample->weight, 0);
+}
+
+struct sample *sites_resize(struct sample *sample, size_t size)
+{
+    if (is_counted(sample) && !is_drawn_again(sample, size)) {
+        leave_live(sample);
+        give_record(sample);
+        return NULL;
+    }
     if (is_counted(sample)) {
         uint64_t before = sample->weight;
         move_live(sample, size);
@@ -197,6 +229,7 @@ void sites_resize(struct sample *sample, size_t size)
         weigh(before, sample->weight);
     }
     sample->size = size;
+    return sample;
 }
 
 static unsigned lifetime_of(uint64_t ms)
@@ -210,11 +243,8 @@ static unsigned lifetime_of(uint64_t ms)
 void sites_remove(struct sample *sample, uint64_t now_ms)
 {
     if (is_counted(sample)) {
-        note_peak(sample->site);
-        subtract(&sample->site->live, sample->size);
-        subtract(&profile_totals.live, sample->size);
+        leave_live(sample);
         sample->origin->lifetimes[lifetime_of(now_ms - sample->born_ms)]++;
-        weigh(sample->weight, 0);
     }
     give_record(sample);
 }

@@ -28,7 +28,7 @@ struct site {
     struct profile_sum allocated;
     struct profile_sum peak;  /* live when all that is live was at its most; */
     uint64_t peak_number;     /* but if there was a higher peak since, with another number, as now */
-    uint32_t lifetimes[LIFETIMES];
+    uint32_t lifetimes[LIFETIMES]; /* of those that were samples to their end */
 };
 
 /* A sampled block that is live. One that realloc makes smaller is still the request of its largest size. */
@@ -64,7 +64,8 @@ bool sites_begin(size_t rate, uint64_t now_ms);
 
 /* NULL: no memory. */
 struct sample *sites_add(uint32_t stack, size_t size, uint64_t now_ms);
-void sites_resize(struct sample *sample, size_t size);
+/* NULL: it has become smaller, and is no sample any more, as it would not have been had it been requested so. */
+struct sample *sites_resize(struct sample *sample, size_t size);
 void sites_remove(struct sample *sample, uint64_t now_ms);
 
 /* Copies site number i of profile_totals.sites as it is, its peak up to date. */

@@ -272,6 +272,22 @@ static void resized_blocks_go_to_other_sites(void)
     CHECK(profile_totals.live.bytes == 0);
 }
 
+/* Of blocks that were requested large, and have shrunk, as many are samples as if they had been requested small. */
+static void shrunk_blocks_count_by_their_size(void)
+{
+    enum { BLOCKS = 2000, SMALL = 64 << 10 };
+    void *blocks[BLOCKS];
+    profile_begin(512 << 10);
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK((blocks[i] = hak_realloc(hak_malloc(4 << 20), SMALL)) != NULL);
+    uint64_t wanted = (uint64_t)BLOCKS * SMALL;
+    CHECK(profile_totals.allocated.count > BLOCKS * 9 / 10);
+    CHECK(profile_totals.live_weight > wanted / 3 * 2 && profile_totals.live_weight < wanted / 2 * 3);
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+    CHECK(profile_totals.live.count == 0 && profile_totals.live_weight == 0 && profile_totals.live.bytes == 0);
+}
+
 static void frees_after_the_end_are_counted(void)
 {
     profile_begin(1);
@@ -328,7 +344,7 @@ int main(void)
         UNIT_TEST(notes_the_size_of_large_blocks),
         UNIT_TEST(misuse_is_reported),
         UNIT_TEST(stacks_begin_with_the_programs_call),
-        UNIT_TEST(sites_are_stacks_and_sizes), UNIT_TEST(resized_blocks_go_to_other_sites),
+        UNIT_TEST(sites_are_stacks_and_sizes), UNIT_TEST(resized_blocks_go_to_other_sites), UNIT_TEST(shrunk_blocks_count_by_their_size),
         UNIT_TEST(peaks_are_of_one_moment),
         UNIT_TEST(lifetimes_are_counted),
         UNIT_TEST(starts_and_stops),

@@ -128,17 +128,43 @@ static void look_at_pages(const struct search *search, uintptr_t start, uintptr_
     }
 }
 
-/* Is the mapping one stack, of which nothing is in use below its stack pointer? The kernel makes one of mappings that lie side by
- * side, so a stack made by the program may have others below it, or data: those that libc makes have a guard there, and the thread's
- * record at their end. */
-static bool is_stack(const struct search *search, uintptr_t start, uintptr_t end, const char *line)
+static bool is_main_stack(const char *line)
 {
     const char *name = strrchr(line, ' ');
-    if (name != NULL && strcmp(name, " [stack]") == 0)
-        return true;
+    return name != NULL && strcmp(name, " [stack]") == 0;
+}
+
+/* Is the mapping one stack of a thread? The kernel makes one of mappings that lie side by side, so a stack made by the program may have
+ * others below it, or data: those that libc makes have a guard there, and the thread's record at their end. */
+static bool is_stack(const struct search *search, uintptr_t start, uintptr_t end)
+{
     bool is_own = threads.own >= start && threads.own < end;
     uintptr_t record = (uintptr_t)pthread_self();
     return search->closed_end == start && (!is_own || (record > threads.own && record < end));
+}
+
+/* How far down the stack has been in use before: pages were written as it grew, one after the other. What lies below pages that
+ * never were is something else, which the program has put there. */
+static uintptr_t lowest_of_stack(const struct search *search, uintptr_t start, uintptr_t in_use)
+{
+    size_t page = os_page_size();
+    uintptr_t lowest = align_down(in_use, page);
+    uint64_t known;
+    while (lowest > start
+           && kernel(SYS_pread64, search->pages, (long)&known, sizeof known, (long)((lowest / page - 1) * sizeof known), 0)
+                  == (long)sizeof known
+           && was_written(known))
+        lowest -= page;
+    return max_size(lowest, start);
+}
+
+/* Of a stack nothing is in use below its stack pointer. */
+static void look_at_writable(const struct search *search, uintptr_t start, uintptr_t end, bool is_main)
+{
+    uintptr_t in_use = is_main || is_stack(search, start, end) ? first_in_use(start, end) : start;
+    if (!is_main && in_use > start)
+        look_at_pages(search, start, lowest_of_stack(search, start, in_use));
+    look_at_pages(search, in_use, end);
 }
 
 /* "START-END rwxp …" */
@@ -150,7 +176,7 @@ static void look_at_mapping(struct search *search, const char *line)
         return;
     uintptr_t end = parse_hex(rest + 1, &rest);
     if (strncmp(rest, " rw", 3) == 0 && rest[4] == 'p')
-        look_at_pages(search, is_stack(search, start, end, line) ? first_in_use(start, end) : start, end);
+        look_at_writable(search, start, end, is_main_stack(line));
     search->closed_end = strncmp(rest, " ---", 4) == 0 ? end : 0;
 }
 

@@ -301,6 +301,43 @@ class Check(unittest.TestCase):
         self.assertEqual(lines[:4], [("freed", "99"), ("allocated", "99"), ("freed", "98"), ("allocated", "98")])
         self.assertEqual(len(lines), 16)
 
+    def test_what_lies_below_a_thread_s_stack_is_looked_at(self) -> None:
+        """In the same mapping, behind the same guard: and what the thread has left on its stack is not."""
+        program = self.compiled("""
+            #define _GNU_SOURCE
+            #include <pthread.h>
+            #include <stdlib.h>
+            #include <string.h>
+            #include <sys/mman.h>
+            #include <unistd.h>
+            enum { BYTES = 256 << 10, PAGES = 4 };
+            static pthread_barrier_t there;
+            static void leave(void) { void *volatile on_stack[2000]; for (int i = 0; i < 2000; i++) on_stack[i] = malloc(10); }
+            static void *work(void *unused) { leave(); pthread_barrier_wait(&there); for (;;) pause(); }
+            int main(void)
+            {
+                size_t page = sysconf(_SC_PAGESIZE);
+                char *mapping = mmap(NULL, BYTES + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                mprotect(mapping + page, BYTES, PROT_READ | PROT_WRITE);
+                void **data = (void **)(mapping + page);
+                for (int i = 0; i < 10; i++)
+                    data[i] = malloc(100);
+                pthread_attr_t how;
+                pthread_attr_init(&how);
+                pthread_attr_setstack(&how, mapping + page * PAGES, BYTES - page * (PAGES - 1));
+                pthread_t thread;
+                pthread_barrier_init(&there, NULL, 2);
+                pthread_create(&thread, &how, work, NULL);
+                pthread_barrier_wait(&there);
+                usleep(100000);
+                exit(0);
+            }
+        """)
+        done = run(*RUN, program)
+        self.assertNotIn("of 100 byte", done.stderr)
+        self.assertNotIn("1000 byte(s) in 10 object(s)", done.stderr)
+        self.assertRegex(done.stderr, r"leak of [0-9]+ byte\(s\) in (?:1[5-9]|20)[0-9][0-9] object\(s\)")
+
     def test_leaks_from_very_many_places_are_all_counted(self) -> None:
         """Each path through the two calls is a place: 8192 of them, twice what is told apart."""
         program = self.compiled("""

@@ -39,6 +39,10 @@ def _u32(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 4], "little")
 
 
+def _u16(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 2], "little")
+
+
 def class_sizes(memory: Memory, layout: Layout) -> list[int]:
     pieces = [(layout.classes + i * layout.class_stride, 4) for i in range(layout.class_count)]
     sizes = [int.from_bytes(data or b"", "little") for data in memory.read_many(pieces)]
@@ -50,8 +54,8 @@ def _cached(data: bytes, layout: Layout, i: int) -> int:
     shelf = layout.shelves + i * layout.shelf_stride
     slots = _u64(data, shelf + layout.slots)
     bytes_used = _u64(data, layout.bins + i * layout.bin_stride) - slots
-    fits = slots != 0 and 0 <= bytes_used <= 8 * _u32(data, shelf + layout.capacity)
-    holes = int.from_bytes(data[shelf + layout.holes : shelf + layout.holes + 2], "little") if layout.holes != 0 else 0
+    fits = slots != 0 and 0 <= bytes_used <= 8 * _u16(data, shelf + layout.capacity)
+    holes = _u16(data, shelf + layout.holes) if layout.holes != 0 else 0
     return max(0, bytes_used // 8 - holes) if fits else 0
 
 
@@ -65,7 +69,7 @@ def _add_heap(
 ) -> None:
     live_bytes = cached_bytes = 0
     for i, one in enumerate(heaps.classes):
-        out = _u32(data, layout.shelves + i * layout.shelf_stride + layout.blocks_out)
+        out = _u64(data, layout.shelves + i * layout.shelf_stride + layout.blocks_out)
         cached = _cached(data, layout, i)
         one.out += out
         one.cached += cached

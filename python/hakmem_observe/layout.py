@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hakmem_cli.say import printable
 
 MAGIC = b"hakmem\0\0"
-VERSION = 3
+VERSION = 4
 
 # Where the words of a request are; the live page has them at the same place.
 REQUEST = 16
@@ -188,7 +188,7 @@ _LAYOUT_STRUCT = struct.Struct("<QQ20I5Q9I4x")  # the fields of Layout in order
 def _is_sound(layout: Layout) -> bool:
     last = layout.class_count - 1
     words = (layout.next, layout.counts, layout.tls, layout.budget, layout.twin_budget, layout.granted)
-    shelf_end = max(layout.slots + 8, layout.capacity + 4, layout.blocks_out + 4, layout.holes + 2)
+    shelf_end = max(layout.slots + 8, layout.capacity + 2, layout.blocks_out + 8, layout.holes + 2)
     return (
         1 <= layout.class_count <= MOST_CLASSES
         and 4 <= layout.class_stride <= _MOST_STRIDE

@@ -15,7 +15,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-enum { CONTROL_VERSION = 3, CONTROL_PATH_MOST = 512 };
+enum { CONTROL_VERSION = 4, CONTROL_PATH_MOST = 512 };
 
 enum control_request {
     REQUEST_NONE,
@@ -57,8 +57,8 @@ struct control_layout {
     uint32_t shelves;
     uint32_t shelf_stride;
     uint32_t slots;       /* in a shelf */
-    uint32_t capacity;    /* in a shelf, 4 bytes */
-    uint32_t blocks_out;  /* in a shelf, 4 bytes */
+    uint32_t capacity;    /* in a shelf, 2 bytes */
+    uint32_t blocks_out;  /* in a shelf, 8 bytes */
     uint32_t counts;      /* of the pointer to the heap's counts */
     uint32_t holes;       /* in a shelf, 2 bytes */
     uint64_t superslabs;  /* of the word with the table's address */

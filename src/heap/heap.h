@@ -59,9 +59,8 @@ struct view {
 /* What a heap has of a class behind the door. */
 struct shelf {
     void **slots;        /* the magazine's storage; NULL until first use */
-    uint32_t capacity;   /* usable slots */
-    uint32_t blocks_out; /* taken from this heap's slabs and not yet put back */
-    uint16_t size;       /* of the blocks that the capacity was made for, bytes */
+    uint64_t blocks_out; /* taken from this heap's slabs and not yet put back */
+    uint16_t capacity;   /* usable slots */
     uint16_t holes;      /* slots below the top that others have emptied; the owner closes them (freeze.c) */
     uint8_t last_event;  /* enum shelf_event: the door's last visit */
     uint8_t streak;      /* refills in a row */
@@ -70,8 +69,6 @@ struct shelf {
     struct slab *current;
     struct list partial[SLAB_BUCKETS];
 };
-
-_Static_assert(SMALL_MAX <= UINT16_MAX, "a class has larger blocks than its shelf can say");
 
 enum { OUTBOXES = 64, STOCK_GROUPS = 4, WOKEN_MOST = 3 };
 
@@ -161,7 +158,10 @@ struct heap {
     struct shelf shelf[SIZE_CLASSES] ALIGNED(64); /* the owner's; those of large blocks lie on a page that is not touched before */
     struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; neither its page nor what follows is touched before */
     void *deferred[24];           /* the blocks of these frees */
+    uint16_t made_for[SIZE_CLASSES - SIZE_CLASSES_FIXED]; /* bytes of the blocks that the magazine of such a class was made for */
 };
+
+_Static_assert(SMALL_MAX <= UINT16_MAX, "a class has larger blocks than made_for can say");
 
 _Static_assert(offsetof(struct heap, twin) - offsetof(struct heap, view) == (size_t)1 << TWIN_BIT
                    && sizeof(struct heap) <= HEAP_ALIGN,

@@ -90,13 +90,25 @@ bool magazine_is_too_wide(const struct heap *heap, unsigned class)
     return heap->capacity_bytes > most + most / 4 && heap->shelf[class].capacity > capacity_first(class);
 }
 
+/* Bytes of the blocks that the capacity was made for. */
+static size_t made_for(const struct heap *heap, unsigned class)
+{
+    return LIKELY(class < SIZE_CLASSES_FIXED) ? size_classes[class].size : heap->made_for[class - SIZE_CLASSES_FIXED];
+}
+
+static void note_made_for(struct heap *heap, unsigned class, uint32_t size)
+{
+    if (class >= SIZE_CLASSES_FIXED)
+        heap->made_for[class - SIZE_CLASSES_FIXED] = (uint16_t)size;
+}
+
 /* Gives a held magazine more slots; returns its top in the new place. The old place stays when there is no
  * memory, or the thread's caches are at their limit. */
 static void **resize(struct heap *heap, unsigned class, void **top, size_t capacity)
 {
     struct shelf *shelf = &heap->shelf[class];
     size_t count = shelf->slots != NULL ? (size_t)(top - shelf->slots) : 0;
-    size_t bytes = heap->capacity_bytes + (capacity - shelf->capacity) * shelf->size;
+    size_t bytes = heap->capacity_bytes + (capacity - shelf->capacity) * made_for(heap, class);
     if (capacity > shelf->capacity && shelf->slots != NULL && bytes > cache_most(heap))
         return top;
     void **slots = meta_alloc(slots_bytes(capacity));
@@ -110,7 +122,7 @@ static void **resize(struct heap *heap, unsigned class, void **top, size_t capac
     }
     heap->capacity_bytes = bytes;
     store_relaxed(&shelf->slots, slots);
-    store_relaxed(&shelf->capacity, (uint32_t)capacity);
+    store_relaxed(&shelf->capacity, (uint16_t)capacity);
     return slots + count;
 }
 
@@ -154,8 +166,8 @@ static COLD bool change_size(struct heap *heap, unsigned class)
     struct shelf *shelf = &heap->shelf[class];
     void **top = flush_oldest(heap, class, hold(heap, class), SIZE_MAX);
     uint32_t size = size_class_bytes(class);
-    heap->capacity_bytes += ((size_t)size - shelf->size) * shelf->capacity;
-    shelf->size = (uint16_t)size;
+    heap->capacity_bytes += ((size_t)size - made_for(heap, class)) * shelf->capacity;
+    note_made_for(heap, class, size);
     if (top == shelf->slots && capacity_first(class) < shelf->capacity)
         top = resize(heap, class, top, capacity_first(class));
     magazine_open(heap, class, top);
@@ -165,7 +177,7 @@ static COLD bool change_size(struct heap *heap, unsigned class)
 static COLD bool make(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
-    shelf->size = (uint16_t)size_class_bytes(class);
+    note_made_for(heap, class, size_class_bytes(class));
     (void)resize(heap, class, NULL, capacity_first(class));
     if (shelf->slots == NULL)
         return false;
@@ -179,10 +191,9 @@ static bool create(struct heap *heap, unsigned class)
 {
     if (interrupt_holds_magazines(heap))
         return false;
-    const struct shelf *shelf = &heap->shelf[class];
-    if (UNLIKELY(shelf->slots == NULL))
+    if (UNLIKELY(heap->shelf[class].slots == NULL))
         return make(heap, class);
-    if (LIKELY(class < SIZE_CLASSES_FIXED) || shelf->size == size_class_bytes(class))
+    if (LIKELY(class < SIZE_CLASSES_FIXED) || made_for(heap, class) == size_class_bytes(class))
         return true;
     return change_size(heap, class);
 }

@@ -12,7 +12,7 @@
 #include "heap/heap.h"
 
 /* However small its blocks. */
-enum { MAGAZINE_SLOTS_MOST = 512 };
+enum { MAGAZINE_SLOTS_MOST = 512 }; /* shelf.capacity has 16 bits */
 
 /* All of a heap may always hold this part of what a thread may have (the policy's thread_cache_bytes). */
 enum { MAGAZINES_SHARE = 8 };

@@ -64,7 +64,7 @@ static void give_units(struct heap *heap, void *base, unsigned class, uint32_t f
 
 static void count_out(struct shelf *shelf, int blocks)
 {
-    store_relaxed(&shelf->blocks_out, shelf->blocks_out + (uint32_t)blocks);
+    store_relaxed(&shelf->blocks_out, shelf->blocks_out + (uint64_t)(int64_t)blocks);
 }
 
 /* Of a class that stays what it is: the slab is counted. */

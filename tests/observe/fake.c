@@ -19,9 +19,9 @@ struct bin {
 
 struct shelf {
     void **slots;
-    uint32_t capacity, blocks_out;
+    uint64_t blocks_out;
     uint64_t refills;
-    uint16_t holes;
+    uint16_t capacity, holes;
 };
 
 struct counts {
@@ -144,7 +144,7 @@ static struct text texts[] = {
 
 __attribute__((visibility("default"))) struct hak_control hak_control = {
     .magic = "hakmem\0",
-    .version = 3,
+    .version = 4,
     .size = sizeof(struct hak_control),
     .metric_count = sizeof metrics / sizeof metrics[0],
     .metric_bytes = sizeof metrics[0],
@@ -256,7 +256,7 @@ static void spoil(const char *what)
         heap[1].next = (struct heap *)0x7777777777777000;
         heap[0].bin[1].top = (void **)~0ull;
         heap[1].shelf[1].slots = (void **)8;
-        heap[0].shelf[0] = (struct shelf){.slots = (void **)16, .capacity = UINT32_MAX, .blocks_out = UINT32_MAX};
+        heap[0].shelf[0] = (struct shelf){.slots = (void **)16, .capacity = UINT16_MAX, .blocks_out = UINT32_MAX};
         superslab_count = UINT64_MAX;
         spans[0] = (void *)0xffffffffffffff00;
         metrics[0].at = UINT64_MAX - 3;

@@ -178,7 +178,7 @@ static void check_shelves(const struct heap *heap)
         const struct shelf *shelf = &heap->shelf[class];
         uintptr_t tag = (uintptr_t)heap | class;
         if (out[class] != shelf->blocks_out)
-            sched_violation("heap %u: %u blocks of class %u are out, and %u are counted", heap->number, out[class], class,
+            sched_violation("heap %u: %u blocks of class %u are out, and %lu are counted", heap->number, out[class], class,
                             shelf->blocks_out);
         if (shelf->current != NULL && arena_tag(shelf->current->base) != tag)
             sched_violation("heap %u: its current slab is tagged as another's", heap->number);

@@ -284,6 +284,11 @@ static void no_slab_of_what_is_not_defined(void)
     CHECK(heap->counts->slabs[id] == 0);
 }
 
+static size_t made_for(const struct heap *heap, unsigned class)
+{
+    return class < SIZE_CLASSES_FIXED ? size_class_bytes(class) : heap->made_for[class - SIZE_CLASSES_FIXED];
+}
+
 /* What a magazine may hold is a matter of bytes. */
 static void magazines_follow_the_size(void)
 {
@@ -306,7 +311,7 @@ static void magazines_follow_the_size(void)
     size_t bytes = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
         if (heap->shelf[class].slots != NULL)
-            bytes += (size_t)heap->shelf[class].capacity * heap->shelf[class].size;
+            bytes += (size_t)heap->shelf[class].capacity * made_for(heap, class);
     CHECK(bytes == heap->capacity_bytes);
 }
 

@@ -387,7 +387,7 @@ static void audit_finds_nothing_wrong(void)
     alloc_all(60);
     free_all(60);
     size_t count = magazine_count(heap, CLASS);
-    unsigned out = heap->shelf[CLASS].blocks_out;
+    uint64_t out = heap->shelf[CLASS].blocks_out;
     size_t room = shelf_room(heap, CLASS);
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
         magazine_audit(heap, class);

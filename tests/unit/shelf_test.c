@@ -1,6 +1,7 @@
 /* heap/shelf.h: slabs come and go, change owners, and audit what comes back. */
 #include "unit.h"
 
+#include "api/stats.h"
 #include "heap/magazine.h"
 #include "heap/shelf.h"
 #include "heap/stock.h"
@@ -33,7 +34,7 @@ static void blocks_come_from_as_many_slabs_as_needed(void)
 {
     struct heap *heap = heap_own();
     for (unsigned class = 0; class < SIZE_CLASSES_FIXED; class++) {
-        unsigned out = heap->shelf[class].blocks_out;
+        uint64_t out = heap->shelf[class].blocks_out;
         unsigned count = size_classes[class].blocks * 3 / 2;
         take(heap, class, count);
         CHECK(heap->shelf[class].blocks_out == out + count);
@@ -149,7 +150,7 @@ static void blocks_go_back_up_to_a_foreign_one(void)
     CHECK(shelf_take(other, class, &theirs, 1) == 1);
     take(heap, class, 6);
     void *run[] = {slots[1], slots[6], slots[3], theirs, slots[2]};
-    unsigned out = heap->shelf[class].blocks_out;
+    uint64_t out = heap->shelf[class].blocks_out;
     CHECK(shelf_put_all(heap, class, run, 0) == 0);
     CHECK(shelf_put_all(heap, class, run, 2) == 2 && heap->shelf[class].blocks_out == out - 2);
     CHECK(shelf_put_all(heap, class, run + 2, 3) == 1 && heap->shelf[class].blocks_out == out - 3);
@@ -158,6 +159,20 @@ static void blocks_go_back_up_to_a_foreign_one(void)
     CHECK(shelf_put_all(other, class, run + 3, 2) == 1);
     shelf_put(heap, slots[2]);
     CHECK(heap->shelf[class].blocks_out == out - 4);
+}
+
+/* A thread that loads a table of a terabyte. */
+static void more_blocks_than_32_bits_are_counted(void)
+{
+    const unsigned class = 9;
+    struct heap *heap = heap_own();
+    take(heap, class, 6);
+    heap->shelf[class].blocks_out += UINT32_MAX;
+    take(heap, class, 6);
+    CHECK(heap->shelf[class].blocks_out == (uint64_t)UINT32_MAX + 12);
+    struct class_use use = {0};
+    class_use_add(&use, heap, class);
+    CHECK(use.live == (size_t)UINT32_MAX + 12 && use.in_slabs == 0);
 }
 
 static void put_twice(uintptr_t p)
@@ -272,7 +287,7 @@ static void resized_blocks_leave_sparse_slabs(void)
     unsigned blocks = size_classes[class].blocks;
     unsigned count = leave_sparse(heap);
     uint64_t slabs = heap->counts->slabs[class];
-    uint32_t out = heap->shelf[class].blocks_out;
+    uint64_t out = heap->shelf[class].blocks_out;
     CHECK(slabs >= 2 + 2 * (uint64_t)count / blocks);
     for (unsigned i = 0; i < count; i++)
         CHECK((slots[i] = hak_realloc(slots[i], SETTLER_BYTES + i % 2)) != NULL);
@@ -333,6 +348,7 @@ int main(void)
         UNIT_TEST(blocks_come_from_as_many_slabs_as_needed),
         UNIT_TEST(blocks_are_aligned_as_their_size_is),
         UNIT_TEST(empty_slabs_go_back),
+        UNIT_TEST(more_blocks_than_32_bits_are_counted),
         UNIT_TEST(fullest_slab_serves_first),
         UNIT_TEST(slabs_are_listed_by_what_is_free),
         UNIT_TEST(blocks_go_back_up_to_a_foreign_one),

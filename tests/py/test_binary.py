@@ -26,7 +26,9 @@ PROBES = {
 }  # fmt: skip
 
 # In the shared library only.
-SECOND_NAMES = {"dlclose"} | {f"__libc_{name}" for name in ("malloc", "free", "calloc", "realloc", "memalign", "valloc", "pvalloc")}
+SECOND_NAMES = {"dlclose"} | {
+    f"__libc_{name}" for name in ("malloc", "free", "calloc", "realloc", "memalign", "valloc", "pvalloc")
+}
 
 
 def operator_names() -> set[str]:

@@ -312,7 +312,12 @@ class Check(unittest.TestCase):
             #include <unistd.h>
             enum { BYTES = 256 << 10, PAGES = 4 };
             static pthread_barrier_t there;
-            static void leave(void) { void *volatile on_stack[2000]; for (int i = 0; i < 2000; i++) on_stack[i] = malloc(10); }
+            static void leave(void)
+            {
+                void *volatile on_stack[2000];
+                for (int i = 0; i < 2000; i++)
+                    on_stack[i] = malloc(10);
+            }
             static void *work(void *unused) { leave(); pthread_barrier_wait(&there); for (;;) pause(); }
             int main(void)
             {

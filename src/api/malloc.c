@@ -134,8 +134,12 @@ static void *resize(void *ptr, size_t usable, size_t size)
         return HARDENED || LIKELY(!slab_is_sparse(arena_span(ptr))) ? ptr : door_settle(ptr, size);
     }
     struct large *large = large_find(ptr);
-    if (large == NULL)
-        return fits_in_place(ptr, usable, size) ? ptr : NULL;
+    if (large == NULL) {
+        if (!fits_in_place(ptr, usable, size))
+            return NULL;
+        door_use_sampled(ptr, size);
+        return ptr;
+    }
     return size > SMALL_MAX ? door_resize_large(large, size) : NULL;
 }
 

@@ -381,6 +381,17 @@ size_t door_usable_size(const void *p)
     return block != NULL ? block->bytes : size_of_other(p);
 }
 
+void door_use_sampled(const void *p, size_t size)
+{
+    if (arena_tag(p) != TAG_SAMPLED)
+        return;
+    struct heap *heap = door_enter();
+    if (heap != NULL || !fork_holds_any_lock())
+        profiler_now()->used(p, size);
+    if (heap != NULL)
+        door_leave(heap);
+}
+
 /* Not of classes made at run time: the slab that serves is not given up when it becomes empty, and such a class may be closed. */
 static void *settle(struct heap *heap, void *p, size_t bytes)
 {

@@ -53,6 +53,9 @@ NOINLINE void door_free_as(void *p, struct freeing how);
 /* large_resize. */
 void *door_resize_large(struct large *block, size_t size);
 
+/* A live block that stays where it is, and that the profiler may have sampled, is used as one of `size` bytes from now on. */
+void door_use_sampled(const void *p, size_t size);
+
 /* A small block that may move, and whose slab is sparse, moves with its first `bytes` bytes to where blocks are taken from now, so
  * that the slab becomes empty. Returns where it is. */
 void *door_settle(void *p, size_t bytes);

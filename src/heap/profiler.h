@@ -23,6 +23,9 @@ struct profiler {
     /* Takes back one from units tagged TAG_SAMPLED. A pointer that is not to a live one ends the process. */
     void (*put)(void *p);
 
+    /* The live block at p, from such units, is used as one of `size` bytes from now on. */
+    void (*used)(const void *p, size_t size);
+
     /* The large block at p was requested with `size` bytes. What to hand back when it is freed or resized; NULL: nothing. */
     struct sample *(*note)(const void *p, size_t size, const struct os_frame *from);
     struct sample *(*resized)(struct sample *sample, const void *before, const void *p, size_t size);

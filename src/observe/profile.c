@@ -62,11 +62,27 @@ static void put(void *p)
     PROBE1(otel_memory, free, p);
     lock_take(&profiler_lock);
     enum slab_verdict verdict = slabs_put(p, &sample);
-    if (verdict == SLAB_FINE)
+    if (verdict == SLAB_FINE && sample != NULL)
         sites_remove(sample, clock_now_ms());
     lock_drop(&profiler_lock);
     if (verdict != SLAB_FINE)
         report_refused(verdict, p);
+}
+
+/* What it grows by where it stays was not requested, unless each byte counts. */
+static bool is_told(const struct sample *sample, size_t size)
+{
+    return sample != NULL && (size < sample->size || profile_totals.rate == 1);
+}
+
+/* No new request: probes are not told. */
+static void used(const void *p, size_t size)
+{
+    lock_take(&profiler_lock);
+    struct sample **sample = slabs_sample(p);
+    if (sample != NULL && is_told(*sample, size))
+        *sample = sites_resize(*sample, size);
+    lock_drop(&profiler_lock);
 }
 
 static struct sample *note_large(const void *p, size_t size, const struct os_frame *from)
@@ -109,6 +125,7 @@ static void freed(struct sample *sample, const void *p)
 static const struct profiler profiler = {
     .take = take,
     .put = put,
+    .used = used,
     .note = note_large,
     .resized = resized,
     .freed = freed,

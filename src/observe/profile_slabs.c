@@ -109,6 +109,13 @@ enum slab_verdict slabs_put(void *p, struct sample **sample)
     return SLAB_FINE;
 }
 
+struct sample **slabs_sample(const void *p)
+{
+    const struct slab *slab = arena_tag(p) == TAG_SAMPLED ? arena_span(p) : NULL;
+    bool is_live = slab != NULL && slab_holds(slab, p) && !slab_is_free(slab, p);
+    return is_live ? &samples_of(slab)[slab_index(slab, p)] : NULL;
+}
+
 struct slabs_counts slabs_counts(void)
 {
     return (struct slabs_counts){load_relaxed(&slabs_live.blocks), load_relaxed(&slabs_live.bytes)};

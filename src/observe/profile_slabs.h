@@ -21,8 +21,11 @@ bool slabs_have_room(unsigned class);
 /* A block of the class, for which there is room. */
 void *slabs_take(unsigned class, struct sample *sample);
 
-/* Takes back what may be one. If it is, *sample is its record. */
+/* Takes back what may be one. If it is, *sample is its record; NULL: it has none any more. */
 enum slab_verdict slabs_put(void *p, struct sample **sample);
+
+/* Where the record of a live block is kept. NULL: it is no such block. */
+struct sample **slabs_sample(const void *p);
 
 struct slabs_counts {
     size_t blocks; /* live */

@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "hakmem.h"
 #include "os/handler.h"
+#include "os/os.h"
 #include "override/late_lookup.h"
 
 typedef void plain_handler(int);
@@ -104,6 +105,8 @@ static void unwrap(struct sigaction *action, plain_handler *handler, bool full)
         action->sa_flags &= ~SA_SIGINFO;
 }
 
+enum { YIELDS = 100 };
+
 /* The table and the kernel are changed together: by one thread at a time, and by no handler in between. A child of fork
  * takes over from a thread that it does not have. */
 static uint32_t changing;
@@ -114,13 +117,23 @@ struct change {
     uint64_t mask;
 };
 
+/* It takes the other thread a moment, if it runs: it may not, for one of a higher priority that only yields. */
+static void wait_and_claim(void)
+{
+    for (unsigned tries = 0; !claim_take(&changing); tries++) {
+        if (tries < YIELDS)
+            (void)sched_yield();
+        else
+            os_sleep(1);
+    }
+}
+
 static struct change begin_change(void)
 {
     if (load_relaxed(&changer) == thread_self())
         return (struct change){.is_inner = true};
     struct change change = {.mask = os_block_signals()};
-    while (!claim_take(&changing))
-        (void)sched_yield();
+    wait_and_claim();
     store_relaxed(&changer, thread_self());
     return change;
 }

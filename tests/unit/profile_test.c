@@ -288,6 +288,29 @@ static void shrunk_blocks_count_by_their_size(void)
     CHECK(profile_totals.live.count == 0 && profile_totals.live_weight == 0 && profile_totals.live.bytes == 0);
 }
 
+/* A small block that stays where it is when realloc changes its size. */
+static void small_blocks_count_by_their_size(void)
+{
+    profile_begin(1);
+    void *block = hak_malloc(10000);
+    CHECK(is_sampled(block) && profile_totals.live.bytes == 10000);
+    CHECK(hak_realloc(block, 5200) == block && profile_totals.live.bytes == 5200 && profile_totals.live_weight == 5200);
+    CHECK(hak_realloc(block, 10100) == block && profile_totals.live.bytes == 10100 && profile_totals.allocated.bytes == 10100);
+    hak_free(block);
+    CHECK(profile_totals.live.count == 0 && profile_totals.live_weight == 0);
+    enum { BLOCKS = 20000 };
+    static void *blocks[BLOCKS];
+    CHECK(hak_profile_stop() == 0);
+    profile_begin(64 << 10);
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK((blocks[i] = hak_realloc(hak_malloc(10000), 5200)) != NULL);
+    uint64_t wanted = (uint64_t)BLOCKS * 5200;
+    CHECK(profile_totals.live_weight > wanted / 5 * 4 && profile_totals.live_weight < wanted / 4 * 5);
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+    CHECK(profile_totals.live.count == 0 && profile_totals.live_weight == 0);
+}
+
 static void frees_after_the_end_are_counted(void)
 {
     profile_begin(1);
@@ -345,6 +368,7 @@ int main(void)
         UNIT_TEST(misuse_is_reported),
         UNIT_TEST(stacks_begin_with_the_programs_call),
         UNIT_TEST(sites_are_stacks_and_sizes), UNIT_TEST(resized_blocks_go_to_other_sites), UNIT_TEST(shrunk_blocks_count_by_their_size),
+        UNIT_TEST(small_blocks_count_by_their_size),
         UNIT_TEST(peaks_are_of_one_moment),
         UNIT_TEST(lifetimes_are_counted),
         UNIT_TEST(starts_and_stops),

@@ -24,9 +24,10 @@ _SOON = {"HAKMEM_GUARD": "64K"}
 # What a process of one thread does with small blocks.
 _FIRST = (
     ("/bin/true",),
+    ("/bin/cat", "/proc/self/cmdline"),
     ("pairs", "100", "64"),
     ("random_mixed", "20000", "mixed", "42", "--slots", "8192"),
-    ("nodes", "tree", "2000", "3", "42"),
+    ("nodes", "tree", "20000", "40", "42"),
     ("nodes", "list", "2000", "3", "42"),
     ("nodes", "hash", "10000", "3", "42"),
     ("growing", "string", "300", "42"),

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 _CLASSES = 64
-_BINS = 16
+BINS = 16
 _KIB = 1 << 10
 _MIB = 1 << 20
 _GIB = 1 << 30
@@ -31,7 +31,7 @@ KNOBS = {
     "batch_eighths": Knob(_CLASSES, 1, 8),
     "thread_cache_bytes": Knob(1, 64 * _KIB, 256 * _MIB),
     "bigcache_bytes": Knob(1, 0, 64 * _GIB),
-    "bigcache_ms": Knob(_BINS, 0, 60000),
+    "bigcache_ms": Knob(BINS, 0, 60000),
     "kept_most_bytes": Knob(1, 0, _TIB),
     "purge_ms": Knob(1, 0, 60000),
     "purge_doublings": Knob(1, 0, 6),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hakmem_cli.policy_lines import Line
+from hakmem_cli.policy_lines import BINS, Line
 from hakmem_cli.policy_text import Part
-
-_BINS = 16
 
 
 def _class_sizes() -> Iterator[int]:
@@ -44,7 +42,7 @@ def _of_classes(first: int, last: int) -> str:
 
 def _of_bins(first: int, last: int) -> str:
     low = count_bytes(32768 << first)
-    return f"blocks above {low}" if last >= _BINS - 1 else f"blocks of {low} to {count_bytes(65536 << last)}"
+    return f"blocks above {low}" if last >= BINS - 1 else f"blocks of {low} to {count_bytes(65536 << last)}"
 
 
 def _eighths(value: int) -> str:

@@ -195,16 +195,22 @@ bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
 /* Nobody waits for it. */
 static uint32_t idle_futex;
 
+/* 0: the word has the value; -EAGAIN: it has another; else it is not to be read. Waiters are moved only if the futex has the value:
+ * here none are, and there are none. Before it looks, the kernel announces itself to those who change the other futex
+ * (futex_hb_waiters_inc), with a full barrier. */
+static long compare_word(uintptr_t at, uint32_t value)
+{
+    return kernel6(SYS_futex, (long)at, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&idle_futex, (long)value);
+}
+
 bool os_holds(const void *at, uint32_t value)
 {
-    /* Waiters are moved only if the futex has the value: here none are, and there are none. Before it looks, the kernel
-     * announces itself to those who change the other futex (futex_hb_waiters_inc), with a full barrier. */
-    return kernel6(SYS_futex, (long)at, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&idle_futex, (long)value) == 0;
+    return compare_word((uintptr_t)at, value) == 0;
 }
 
 bool os_is_readable(uintptr_t at)
 {
-    long result = kernel6(SYS_futex, (long)at, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&idle_futex, 0);
+    long result = compare_word(at, 0);
     return result == 0 || result == -EAGAIN;
 }
 

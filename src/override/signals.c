@@ -147,35 +147,31 @@ static void end_change(struct change change)
     os_unblock_signals(change.mask);
 }
 
-/* With the wrapper as what the kernel calls, if there is to be a handler. */
-static int exchange_action(int number, const struct sigaction *action, struct sigaction *old)
+/* libc's, with the wrapper as what the kernel calls, if there is to be a handler. */
+static int change_action(int number, const struct sigaction *action, struct sigaction *old)
 {
-    struct sigaction wrapped = *action;
     plain_handler *old_handler = load_relaxed(&table[number].handler);
     bool old_full = load_relaxed(&table[number].full);
-    bool wraps = action->sa_handler != wrapper();
-    wrapped.sa_flags |= SA_SIGINFO; /* without it, AArch64's kernel gives a handler one argument only */
-    wrapped.sa_handler = wrapper();
+    struct sigaction wrapped;
+    bool calls_wrapper = action != NULL && os_has_handler(action);
+    bool wraps = calls_wrapper && action->sa_handler != wrapper();
+    if (calls_wrapper) {
+        wrapped = *action;
+        wrapped.sa_flags |= SA_SIGINFO; /* without it, AArch64's kernel gives a handler one argument only */
+        wrapped.sa_handler = wrapper();
+    }
     if (wraps) {
         /* First: to another thread the signal may come as soon as the kernel knows. */
         store_relaxed(&table[number].handler, action->sa_handler);
         store_relaxed(&table[number].full, (action->sa_flags & SA_SIGINFO) != 0);
     }
-    int result = libc_sigaction()(number, &wrapped, old);
+    int result = libc_sigaction()(number, calls_wrapper ? &wrapped : action, old);
     if (result != 0 && wraps) {
         store_relaxed(&table[number].handler, old_handler);
         store_relaxed(&table[number].full, old_full);
     }
     if (result == 0)
         unwrap(old, old_handler, old_full);
-    return result;
-}
-
-static int ask_action(int number, const struct sigaction *action, struct sigaction *old)
-{
-    int result = libc_sigaction()(number, action, old);
-    if (result == 0)
-        unwrap(old, load_relaxed(&table[number].handler), load_relaxed(&table[number].full));
     return result;
 }
 
@@ -186,14 +182,13 @@ HAK_EXPORT int sigaction(int number, const struct sigaction *restrict action, st
         errno = libc == NULL ? ENOSYS : EINVAL;
         return -1;
     }
-    bool has_handler = action != NULL && os_has_handler(action);
-    if (!has_handler && old == NULL)
+    if (old == NULL && (action == NULL || !os_has_handler(action)))
         return libc(number, action, NULL);
     /* What the caller points to is touched while signals may come: it may not be there. */
     struct sigaction wanted = action != NULL ? *action : (struct sigaction){0};
     struct sigaction before;
     struct change change = begin_change();
-    int result = has_handler ? exchange_action(number, &wanted, &before) : ask_action(number, action != NULL ? &wanted : NULL, &before);
+    int result = change_action(number, action != NULL ? &wanted : NULL, &before);
     end_change(change);
     if (result == 0 && old != NULL)
         *old = before;

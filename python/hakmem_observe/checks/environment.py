@@ -47,8 +47,9 @@ def _complaint(library: Path, entry: tuple[str, str]) -> str:
 
 def _check_preload(value: str) -> Iterator[Finding]:
     files = [word for word in value.replace(":", " ").split() if word]
-    for file in files:
-        if "/" in file and not Path(file).name.startswith("libhakmem") and not Path(file).is_file():
+    missing = [file for file in files if "/" in file and not Path(file).is_file()]
+    for file in missing:
+        if not Path(file).name.startswith("libhakmem"):
             yield warning(f"LD_PRELOAD names {file}, which is not there", "the loader says so in each program")
     for i, file in enumerate(files):
         if Path(file).name.startswith("libhakmem"):
@@ -60,7 +61,7 @@ def _check_preload(value: str) -> Iterator[Finding]:
             else:
                 yield ok("LD_PRELOAD names the library here")
             return
-    others = [file for file in files if "/" not in file or Path(file).is_file()]
+    others = [file for file in files if file not in missing]
     if others:
         yield ok(f"LD_PRELOAD is in use here ({', '.join(others)}); `hakmem run` puts the library before that")
 

@@ -32,6 +32,10 @@ _EVENTS = {
 }
 
 
+# What valgrind itself says, of which the last line tells nothing of why a program failed.
+_OF_VALGRIND = re.compile(r"^==\d+==.*$", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Counted:
     """A program, with {} for the number of operations, and the two numbers."""
@@ -80,7 +84,7 @@ def _run(counted: Counted, operations: int, peer: Peer, simulates: str) -> dict[
         except subprocess.TimeoutExpired:
             return f"no end after {_SECONDS} s"
         if done.returncode != 0 or not file.exists():
-            return f"exit {done.returncode}: {runner.last_line(done.stderr)}"
+            return f"exit {done.returncode}: {runner.last_line(_OF_VALGRIND.sub('', done.stderr))}"
         return parse(file.read_text())
 
 

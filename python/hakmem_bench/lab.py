@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from hakmem_bench import (
     watching,
 )
 from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Counts, Peer, Result, Test
-from hakmem_cli import apt, build
+from hakmem_cli import apt, build, info
 
 RESULTS = ROOT / "build" / "lab" / "results"
 
@@ -113,6 +113,24 @@ def _install(tests: Sequence[Test], console: Console) -> dict[str, str]:
     return programs.missing_programs([test for test in tests if test.group == programs.GROUP])
 
 
+def _identity(library: Path) -> str:
+    """Empty while it is being built anew."""
+    return info.build_id(library) if library.exists() else ""
+
+
+def _keeper(output: Path, library: Path) -> Callable[[Result], None]:
+    """Writes a result, unless another library has come into the place of the one that it is of: what was measured
+    since then is not kept."""
+    measured = _identity(library)
+
+    def keep(result: Result) -> None:
+        if _identity(library) != measured:
+            raise CannotError(f"{library} was built anew meanwhile; {output} has what was measured before")
+        result.write(output)
+
+    return keep
+
+
 def get_peers(names: Sequence[str], console: Console, *, again: bool = False) -> list[Peer]:
     """In the order given; what is not there yet, or all again, is fetched."""
     had = {} if again else {peer.name: peer for peer in peers.known(names)}
@@ -124,9 +142,16 @@ def get_peers(names: Sequence[str], console: Console, *, again: bool = False) ->
 
 
 def measure(
-    tests: Sequence[Test], measured: Sequence[Peer], options: Options, asked: str, console: Console, library: Path
+    tests: Sequence[Test],
+    measured: Sequence[Peer],
+    options: Options,
+    asked: str,
+    console: Console,
+    library: Path,
+    facts: dict[str, str] | None = None,
 ) -> Result:
-    """Runs the tests with the peers, writes the result file at every step, and says where it is."""
+    """Runs the tests with the peers, writes the result file at every step, and says where it is. `facts`: what of the
+    provenance is not this tree's."""
     missing = _install(tests, console)
     for name, reason in missing.items():
         console.print(f"[yellow]{name} left out:[/] {reason}")
@@ -138,12 +163,14 @@ def measure(
         counts=counting.count_all if options.counts and not options.quick else None,
         system_calls=options.system_calls and not options.quick,
     )
-    result = Result(provenance.facts(library, asked), list(measured))
+    result = Result({**provenance.facts(library, asked), **(facts or {})}, list(measured))
     result.left_out = missing
     output = options.output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}.json"
+    keep = _keeper(output, library)
     counted = len(counting.COUNTED) * sum(not peer.missing for peer in measured) if plan.counts else 0
     with _Bar(console, plan.steps + counted) as bar:
-        schedule.run(plan, result, bar, lambda kept: kept.write(output))
+        result.complete = schedule.run(plan, result, bar, keep)
+    keep(result)
     if not result.complete:
         console.print("interrupted: what was measured is kept")
     html = output.with_suffix(".html")
@@ -179,7 +206,8 @@ def ab(first: str, second: str, options: Options, asked: str, console: Console) 
     ours = replace(new, name=OURS)
     tests = suite.choose(options.tests, quick=options.quick)
     console.print(f"hakmem is {second} ({new.version}); its peer is {first} ({old.version})")
-    result = measure(tests, [ours, old], options, asked, console, Path(ours.library))
+    facts = {"commit": new.version, "sources": f"of {new.version}"}
+    result = measure(tests, [ours, old], options, asked, console, Path(ours.library), facts)
     return 0 if result.complete else 130
 
 
@@ -224,12 +252,14 @@ def hardened(options: Options, asked: str, console: Console) -> int:
 
 def _count(result: Result, found: Iterable[Counts], path: Path) -> None:
     """Each is kept at once; who interrupts has those until then."""
+    result.complete = False
     try:
         for counts in found:
             result.counts.append(counts)
             result.write(path)
+        result.complete = True
     except KeyboardInterrupt:
-        result.complete = False
+        pass
     result.write(path)
 
 
@@ -265,15 +295,17 @@ def learn(options: Options, asked: str, console: Console) -> int:
     result = Result(provenance.facts(library, asked), learning_run.peers_of(chosen, known))
     result.left_out = missing
     output = options.output or learning_run.default_output(RESULTS)
+    keep = _keeper(output, library)
     with _Bar(console, learning_run.steps(chosen, known, quick=options.quick, counts=counts)) as bar:
         for stage in chosen:
             plan = stage.plan(known, quick=options.quick)
             plan = replace(plan, tests=[test for test in plan.tests if test.name not in missing])
-            schedule.run(plan, result, bar, lambda kept: kept.write(output))
+            result.complete = schedule.run(plan, result, bar, keep)
             if not result.complete:
                 break
         if counts and result.complete:
             _count(result, learning_run.count(known, bar), output)
+    keep(result)
     if not result.complete:
         console.print("interrupted: what was measured is kept")
     for part in (learning_section, learning_warm_section):
@@ -292,11 +324,12 @@ def attack(names: str | None, repetitions: int | None, output: Path | None, aske
     path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-attacks.json"
     result = attacks.Attacked(facts, [ours, hard, attacks.checked(ours), *others])
     with _Bar(console, 0) as bar:
+        result.complete = False
         try:
             for _ in attacks.attack_all(result, bar.step, repetitions or attacks.REPETITIONS):
                 result.write(path)
+            result.complete = True
         except KeyboardInterrupt:
-            result.complete = False
             console.print("interrupted: the attacks that all allocators have had are kept")
     result.write(path)
     for peer in attacks.allocators(result):

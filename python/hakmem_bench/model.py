@@ -66,6 +66,8 @@ class Test:
     run is enough."""
     only: tuple[str, ...] = ()
     """The allocators that it is run with; all, if empty."""
+    least_repetitions: int = 1
+    """It is short, and differences are small: a full run has so many at least."""
 
     def takes(self, peer: Peer) -> bool:
         return not peer.missing and (not self.only or peer.name in self.only)
@@ -144,7 +146,7 @@ class Result:
     left_out: dict[str, str] = field(default_factory=dict)
     """Tests that could not be run here, each with the reason."""
     complete: bool = True
-    """False if it was interrupted."""
+    """All that was asked for has been measured; while that goes on it has not."""
 
     def write(self, path: Path) -> None:
         write_file(path, {"schema": SCHEMA, **asdict(self)})

@@ -36,7 +36,9 @@ class Plan:
     """Another way to run a test than runner.run, with its arguments."""
 
     def repetitions_of(self, test: Test) -> int:
-        return 1 if test.memory_only else self.repetitions
+        if test.memory_only:
+            return 1
+        return self.repetitions if self.quick else max(self.repetitions, test.least_repetitions)
 
     @property
     def steps(self) -> int:
@@ -65,39 +67,39 @@ def _run_undisturbed(plan: Plan, test: Test, peer: Peer, result: TestResult) -> 
     return best
 
 
+def _did_not_end(samples: Sequence[Sample]) -> bool:
+    """Who does not come back once is not waited for again."""
+    return bool(samples) and samples[-1].status.startswith("no end")
+
+
 def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) -> None:
     peers = [peer for peer in plan.peers if test.takes(peer)]
-    broken: set[str] = set()
     repetitions = plan.repetitions_of(test)
     for repetition in range(repetitions):
         first = repetition % max(len(peers), 1)
         for peer in peers[first:] + peers[:first]:
             progress.step(f"{test.name}, {repetition + 1} of {repetitions}: {peer.name}")
             samples = result.samples.setdefault(peer.name, [])
-            if peer.name in broken:
-                samples.append(samples[-1])
-                continue
-            sample = _run_undisturbed(plan, test, peer, result)
-            samples.append(sample)
-            # Who does not come back once is not waited for again.
-            if sample.status.startswith("no end"):
-                broken.add(peer.name)
+            if not _did_not_end(samples):
+                samples.append(_run_undisturbed(plan, test, peer, result))
     if plan.system_calls:
         for peer in peers:
             progress.step(f"{test.name}, system calls: {peer.name}")
-            if peer.name not in broken:
+            if not _did_not_end(result.samples[peer.name]):
                 result.system_calls[peer.name] = runner.system_calls(test, peer)
 
 
 def _drop_incomplete(result: TestResult) -> None:
-    """Interrupted: keeps the repetitions that all peers have had."""
-    least = min((len(samples) for samples in result.samples.values()), default=0)
+    """Interrupted: keeps the repetitions that all peers have had, but for those that are not waited for again."""
+    least = min((len(samples) for samples in result.samples.values() if not _did_not_end(samples)), default=0)
     for samples in result.samples.values():
         del samples[least:]
 
 
-def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result], None]) -> None:
-    """Fills the result. It is given to `keep` after each test, and when the user interrupts."""
+def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result], None]) -> bool:
+    """Fills the result, which is given to `keep` after each test and count, and when the user interrupts. Whether all
+    has been measured."""
+    result.complete = False
     try:
         for test in plan.tests:
             runner.prepare(test)
@@ -109,10 +111,12 @@ def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result],
             keep(result)
         for counts in plan.counts(plan.peers, progress) if plan.counts is not None else ():
             result.counts.append(counts)
+            keep(result)
+        return True
     except KeyboardInterrupt:
-        result.complete = False
         if result.tests:
             _drop_incomplete(result.tests[-1])
             if not any(result.tests[-1].samples.values()):
                 result.tests.pop()
-    keep(result)
+        keep(result)
+        return False

@@ -176,8 +176,10 @@ def _requests() -> Iterable[Test]:
         name="vm",
         group="requests",
         what="2 MiB allocated, one byte per page written, freed",
-        command=("vm", "300000"),
+        command=("vm", "60000"),
         quick=("vm", "60000"),
+        seconds=30,
+        least_repetitions=51,
     )
     yield Test(
         name="large",

@@ -35,7 +35,7 @@ def _build_info(path: Path) -> str:
     return str(library.hak_build_info().decode())
 
 
-def _build_id(path: Path) -> str:
+def build_id(path: Path) -> str:
     """The identity that the linker wrote: an ELF note, found by its header and name."""
     data = path.read_bytes()
     words = (len(b"GNU\0"), _SHA1_BYTES, _NT_GNU_BUILD_ID)
@@ -78,7 +78,7 @@ def _processor() -> str:
 
 def library_facts(path: Path) -> list[tuple[str, str]]:
     """Which binary it is."""
-    return [("build id", _build_id(path)), ("build", _build_info(path))]
+    return [("build id", build_id(path)), ("build", _build_info(path))]
 
 
 def machine_facts() -> list[tuple[str, str]]:

@@ -19,8 +19,8 @@
 /* Worth a thread. */
 #define MUCH (16 * MIB)
 
-/* The purger ends after so many looks in a row that found nothing, or fewer if nothing waits for its time. */
-enum { VAIN_MOST = 12, VAIN_LEAST = 3, PERIOD_LEAST_MS = 100 };
+/* The purger ends after so many looks in a row that found nothing; if something waits for its time, so many after that. */
+enum { VAIN = 3, PERIOD_LEAST_MS = 100 };
 
 /* So many heaps are many. */
 enum { MANY_HEAPS = 64 };
@@ -111,11 +111,24 @@ static void sleep_for(uint64_t ms)
     os_sleep((uint32_t)ms);
 }
 
+static uint64_t period_ms(void)
+{
+    return max_size(load_relaxed(&policy.purge_ms), PERIOD_LEAST_MS);
+}
+
+/* How many looks in a row may find nothing. What waits is kept for its time, which may be many periods. */
+static uint64_t vain_most(void)
+{
+    uint64_t units_ms = period_ms() << load_relaxed(&policy.purge_doublings);
+    uint64_t longest_ms = waiting() > 0 ? max_size(units_ms, bigcache_longest_ms()) : 0;
+    return VAIN + longest_ms / period_ms();
+}
+
 static void purger(void)
 {
     store_relaxed(&thread_view, STATIC_VIEW(dead));
-    for (int vain = 0; vain < (waiting() > 0 ? VAIN_MOST : VAIN_LEAST); vain++) {
-        sleep_for(max_size(load_relaxed(&policy.purge_ms), PERIOD_LEAST_MS));
+    for (uint64_t vain = 0; vain < vain_most(); vain++) {
+        sleep_for(period_ms());
         struct purger_look look = purger_look();
         if (!is_vain(&look))
             vain = 0;

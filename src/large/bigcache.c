@@ -62,6 +62,14 @@ static uint64_t lease_ms(unsigned lease)
     return (uint64_t)load_relaxed(&policy.bigcache_ms[lease / (PATIENCE_MOST + 1)]) << lease % (PATIENCE_MOST + 1);
 }
 
+uint64_t bigcache_longest_ms(void)
+{
+    size_t longest = 0;
+    for (unsigned bin = 0; bin < SIZE_BINS; bin++)
+        longest = max_size(longest, load_relaxed(&policy.bigcache_ms[bin]));
+    return (uint64_t)longest << PATIENCE_MOST;
+}
+
 /* NULL: the shard is empty. */
 static struct large *oldest_in(const struct bigcache_shard *shard)
 {

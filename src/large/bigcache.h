@@ -43,6 +43,9 @@ void bigcache_evict_old(uint64_t now_ms, struct list *old);
 /* Bytes of all kept blocks; a moment old. */
 size_t bigcache_bytes(void);
 
+/* For how long policy lets a block be kept at most. */
+uint64_t bigcache_longest_ms(void);
+
 /* A lease is for how long a block is kept: what policy says of its size bin, times 2^patience. */
 enum { LEASES = SIZE_BINS * (PATIENCE_MOST + 1) };
 

@@ -125,14 +125,15 @@ static size_t give_back(struct span_shard *shard, struct superslab *s, bits128 u
     return bytes;
 }
 
-static size_t purge_before(struct span_shard *shard, uint64_t before_ms)
+/* `by_age`: what is taken again soon was given back too early; who gives back at any age has not judged it. */
+static size_t purge_before(struct span_shard *shard, uint64_t before_ms, bool by_age)
 {
     size_t bytes = 0;
     struct superslab *s;
     while ((s = next_to_purge(shard, before_ms, false)) != NULL) {
         bits128 units = may_hold_pages(s) & ~s->used;
         if (units != 0) /* else all are in use again; and it must not be on the list for nothing, where nobody sees it */
-            bytes += give_back(shard, s, units, clock_now_ms());
+            bytes += give_back(shard, s, units, by_age ? clock_now_ms() : 0);
     }
     owner_add(&shard->purged_bytes, bytes);
     return bytes;
@@ -175,7 +176,7 @@ size_t span_purge_old(uint64_t now_ms)
         struct span_shard *shard = &span_shards[i];
         lock_take(&shard->lock);
         decay_learn(&shard->decay, now_ms, delay_ms, doublings);
-        size_t here = purge_before(shard, decay_horizon(&shard->decay, now_ms, delay_ms));
+        size_t here = purge_before(shard, decay_horizon(&shard->decay, now_ms, delay_ms), true);
         shard->decay.given_back += here;
         lock_drop(&shard->lock);
         bytes += here;
@@ -191,7 +192,7 @@ size_t span_purge_all(void)
     for (unsigned i = shards_count(); i-- > 0;) {
         struct span_shard *shard = &span_shards[i];
         lock_take(&shard->lock);
-        bytes += purge_before(shard, before_ms);
+        bytes += purge_before(shard, before_ms, false);
         lock_drop(&shard->lock);
     }
     return bytes;

@@ -16,7 +16,7 @@ from rich.console import Console
 from hakmem_bench import __main__ as command
 from hakmem_bench import attack_section, cost_section, documents, lab, peers, suite
 from hakmem_bench.attacks import OWN
-from hakmem_bench.model import HARDENED, OURS, ROOT, Counts, Peer, Result, Test, read
+from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Counts, Peer, Result, Test, read
 
 
 class BadInput(unittest.TestCase):
@@ -242,6 +242,21 @@ class SmallRun(unittest.TestCase):
             self.assertIn("absent", output.with_suffix(".html").read_text())
             self.assertIn("not to be had", console.file.getvalue())  # type: ignore[attr-defined]
             self.assertEqual(peers.NAMES[0], good.name)
+            self.assertTrue(result.complete)
+
+    def test_a_library_built_anew_meanwhile_is_not_measured_as_the_old(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            library, output = Path(directory) / "lib.so", Path(directory) / "result.json"
+            library.write_bytes(b"..\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + bytes(range(20)) + b"..")
+            again = f"sed -i 's/GNU../GNU\\x00+/' {library}; grep -q + {library}"
+            tests = [Test("first", "", "", ("/bin/true",)), Test("second", "", "", ("/bin/sh", "-c", again))]
+            options = lab.Options(repetitions=1, output=output, counts=False, system_calls=False)
+            with mock.patch.object(lab.provenance, "facts", return_value={"date": "today"}):
+                with self.assertRaisesRegex(CannotError, rf"\A{library} was built anew meanwhile"):
+                    peer = Peer("hakmem", "1", "here")
+                    lab.measure(tests, [peer], options, "asked", Console(file=io.StringIO()), library)
+            self.assertEqual([test.name for test in read(output).tests], ["first"])
+            self.assertFalse(read(output).complete)
 
 
 if __name__ == "__main__":

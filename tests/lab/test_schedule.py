@@ -89,7 +89,8 @@ class Schedule(unittest.TestCase):
     def test_who_does_not_come_back_is_not_waited_for_again(self) -> None:
         result = self.run_plan(lambda name, number: Sample("no end after 1 s" if name == "other" else "ok"))
         self.assertEqual(self.runs.count("other"), 1)
-        self.assertEqual([sample.good for sample in result.tests[0].samples["other"]], [False] * 3)
+        self.assertEqual([sample.good for sample in result.tests[0].samples["other"]], [False])
+        self.assertEqual([len(result.tests[0].samples[name]) for name in ("hakmem", "glibc")], [3, 3])
 
     def test_a_crash_is_tried_again(self) -> None:
         self.run_plan(lambda name, number: Sample("signal 11" if name == "other" else "ok"))
@@ -111,6 +112,32 @@ class Schedule(unittest.TestCase):
         self.assertEqual([len(samples) for samples in result.tests[0].samples.values()], [3, 3, 3])
         self.assertEqual([len(samples) for samples in result.tests[1].samples.values()], [1, 1, 1])
         self.assertEqual(self.kept, 2)
+
+    def test_interrupted_who_did_not_end_takes_no_runs_of_others_along(self) -> None:
+        def answer(name: str, number: int) -> Sample:
+            if number == 3 + 2 + 1:
+                raise KeyboardInterrupt
+            return Sample("no end after 1 s" if name == "other" else "ok")
+
+        samples = self.run_plan(answer).tests[0].samples
+        self.assertEqual({name: len(some) for name, some in samples.items()}, {"hakmem": 2, "glibc": 2, "other": 1})
+
+    def test_what_ends_in_any_other_way_is_not_complete(self) -> None:
+        def keep(result: Result) -> None:
+            complete.append(result.complete)
+
+        complete: list[bool] = []
+        result = Result({}, PEERS)
+        plan = schedule.Plan([Test("one", "group", "", ("x",))], PEERS, 1, quick=False)
+        with mock.patch.object(runner, "run", lambda test, peer, *, quick: Sample("ok")):
+            self.assertTrue(schedule.run(plan, result, Said(), keep))
+        self.assertEqual(complete, [False])
+
+    def test_some_tests_run_more_often(self) -> None:
+        tests = [Test("one", "", "", ("x",), least_repetitions=9), Test("two", "", "", ("x",))]
+        for quick, repetitions, expected in ((False, 3, [9, 3]), (False, 11, [11, 11]), (True, 3, [3, 3])):
+            plan = schedule.Plan(tests, PEERS, repetitions, quick=quick)
+            self.assertEqual([plan.repetitions_of(test) for test in tests], expected)
 
     def test_interrupted_counts_are_kept(self) -> None:
         def counts(peers: Sequence[Peer], progress: schedule.Progress) -> Iterator[Counts]:

@@ -55,6 +55,10 @@ class Counting(unittest.TestCase):
         self.assertEqual(found.status, "ok")
         self.assertTrue(runner.PROGRAMS.is_absolute())
 
+    def test_who_fails_says_why_not_valgrind(self) -> None:
+        counted = counting.Counted("fails", ("/bin/sh", "-c", "echo no memory >&2; exit 3", "{}"), 1, 2)
+        self.assertEqual(counting.count(counted, Peer("glibc", "", "")).status, "exit 3: no memory")
+
 
 if __name__ == "__main__":
     unittest.main()

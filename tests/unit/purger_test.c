@@ -10,6 +10,7 @@
 #include "heap/magazine.h"
 #include "heap/purger.h"
 #include "heaps.h"
+#include "large/bigcache.h"
 #include "large/large.h"
 #include "os/os.h"
 #include "worker.h"
@@ -196,6 +197,23 @@ static void the_purger_ends_when_there_is_nothing_left(void)
     CHECK(span_dirty_bytes() == 0);
 }
 
+/* Large blocks have a time of their own, which may be many of its periods. */
+static void the_purger_stays_while_large_blocks_are_kept(void)
+{
+    struct heap *heap = heap_own();
+    policy.heartbeat_bytes = 1 << 30;
+    policy.purge_ms = 50;
+    for (int bin = 0; bin < SIZE_BINS; bin++)
+        policy.bigcache_ms[bin] = 2500;
+    hak_free(hak_malloc(32 * MIB));
+    CHECK(bigcache_bytes() >= 32 * MIB);
+    purger_consider(heap);
+    for (int i = 0; i < 2000 && os_service_runs(); i++)
+        usleep(10000);
+    CHECK(!os_service_runs());
+    CHECK(bigcache_bytes() == 0 && span_dirty_bytes() == 0);
+}
+
 /* What it could not give back of one heap says nothing of what others leave behind. */
 static void what_is_left_in_one_heap_keeps_no_other_waiting(void)
 {
@@ -219,6 +237,7 @@ int main(void)
         UNIT_TEST(ended_threads_give_back_theirs),       UNIT_TEST(without_a_barrier_free_units_go_back),
         UNIT_TEST(much_starts_the_purger),               UNIT_TEST(a_thread_that_ends_starts_the_purger),
         UNIT_TEST(the_purger_ends_when_there_is_nothing_left),
+        UNIT_TEST(the_purger_stays_while_large_blocks_are_kept),
         UNIT_TEST(what_is_left_in_one_heap_keeps_no_other_waiting),
     };
     return cmocka_run_group_tests_name("purger", tests, NULL, NULL);

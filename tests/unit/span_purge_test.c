@@ -92,6 +92,24 @@ static void what_is_wanted_again_is_kept(void)
     CHECK(span_dirty_bytes() == 0);
 }
 
+/* Whoever purges all at once, between phases, did not ask how old it was: taking it again is no sign of haste. */
+static void what_is_purged_at_any_age_is_not_regretted(void)
+{
+    enum { DELAY_MS = 1000 };
+    uint64_t now = 10000;
+    grains_init();
+    policy.purge_ms = DELAY_MS;
+    for (int phase = 0; phase < 20; phase++, now += DELAY_MS) {
+        fake_clock_set(now);
+        grains_give(grains_take_any(superslab_grains), superslab_grains, true);
+        CHECK(span_purge_all() == SUPERSLAB_SIZE);
+        CHECK(span_purge_old(now) == 0);
+    }
+    fake_clock_set(now);
+    grains_give(grains_take_any(superslab_grains), superslab_grains, true);
+    CHECK(span_purge_old(now + DELAY_MS + 1) == SUPERSLAB_SIZE);
+}
+
 /* With huge pages everywhere, memory that was never written may lie in one that was. */
 static void huge_pages_are_given_back_whole(void)
 {
@@ -230,6 +248,7 @@ int main(void)
         UNIT_TEST(units_in_use_are_not_purged),
         UNIT_TEST(purges_by_age),
         UNIT_TEST(what_is_wanted_again_is_kept),
+        UNIT_TEST(what_is_purged_at_any_age_is_not_regretted),
         UNIT_TEST(huge_pages_are_given_back_whole),
         UNIT_TEST(refused_purge_keeps_content),
         UNIT_TEST(purges_may_overlap),

@@ -1,5 +1,6 @@
 /* What the layers beside the stack may ask to be told. The heap calls these behind the door; api fills the
- * table, once, before the first heap is born. NULL: nobody wants to know. */
+ * table in its constructor, before which there may have been operations; `refilled` changes at any time. NULL: nobody wants to
+ * know. */
 #ifndef HAK_HEAP_EVENTS_H
 #define HAK_HEAP_EVENTS_H
 

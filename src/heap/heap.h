@@ -125,7 +125,7 @@ struct heap {
     size_t outbox_bytes;
     struct heap *piled;          /* a heap whose mail should be collected, or NULL */
     struct heap *looked_at;      /* by sleeper_look, the last time; or NULL */
-    size_t freed;                /* bytes that left the magazines and large blocks since the last heartbeat */
+    size_t freed;                /* bytes of large blocks, and what left the magazines or was sent, since the last heartbeat */
     size_t capacity_bytes;       /* of all magazines, if full */
     int64_t looked_to;           /* bytes of budget granted when it was last asked for a sample */
     uint64_t aged_ms;            /* when this heap last looked for old memory */
@@ -146,8 +146,10 @@ struct heap {
     struct lock lock ALIGNED(64); /* guards frozen and the redirection of *tls */
     uint32_t frozen;              /* set by a thief; the owner waits for the lock and clears it */
     uint32_t visits_seen;         /* by the purger, in its last round */
+    uint64_t emptied_received;    /* COUNT_RECEIVED when that was */
     uint32_t woken;               /* how often its owner came after all when others had believed that it sleeps; WOKEN_MOST: or more */
     bool believed_asleep;         /* since it was last at its door (sleeper.c) */
+    bool emptied;                 /* another thread has emptied it, and given back its holes (sleeper.c) */
     bool quarantined;             /* its owner vanished inside the door, in a fork or by a handler's hand: never used again */
     uint32_t number;              /* in order of creation; immutable, as the next: a line that is seldom written */
     struct heap *next;            /* in the list of all heaps */

@@ -17,7 +17,8 @@ enum { MAGAZINE_SLOTS_MOST = 512 }; /* shelf.capacity has 16 bits */
 /* All of a heap may always hold this part of what a thread may have (the policy's thread_cache_bytes). */
 enum { MAGAZINES_SHARE = 8 };
 
-/* Pops a block, after filling the magazine if it is empty. NULL: out of memory. */
+/* Pops a block, after filling the magazine if it is empty. NULL: out of memory, or the class is no more
+ * (classes.h). */
 void *magazine_pop(struct heap *heap, unsigned class);
 
 /* Pushes a block of this class, after giving back the oldest half if the magazine is full. A block for which

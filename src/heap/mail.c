@@ -116,6 +116,7 @@ static void post_outbox(struct heap *from, struct letter **box)
     struct heap *to = letter->to;
     *box = NULL;
     from->outbox_bytes -= letter->bytes;
+    from->freed += letter->bytes;
     post(to, letter);
     tally(from, COUNT_POSTED);
     if (mail_state(to) != MAIL_FINE)

@@ -60,18 +60,21 @@ static bool has_been_away(struct heap *heap)
     return away;
 }
 
-/* Has another look emptied it, and nothing come since? */
+/* Has another look emptied it, and nothing come since? Who only collects what was sent to it leaves its holes. */
 static bool is_empty(struct heap *heap)
 {
-    return load_relaxed(&heap->frozen) == FREEZE_HOLES && !mail_waits(heap);
+    return load_relaxed(&heap->frozen) == FREEZE_HOLES && load_relaxed(&heap->emptied)
+           && load_relaxed(&heap->counts->of[COUNT_RECEIVED]) == load_relaxed(&heap->emptied_received) && !mail_waits(heap);
 }
 
 static void look_at(struct purger_look *look, struct heap *heap)
 {
-    if (!has_been_away(heap))
+    if (!has_been_away(heap)) {
+        store_relaxed(&heap->emptied, false);
         look->active++;
-    else if (!is_empty(heap))
+    } else if (!is_empty(heap)) {
         look->given_back += sleeper_empty(heap);
+    }
 }
 
 struct purger_look purger_look(void)

@@ -108,6 +108,7 @@ static void send(struct heap *heap, uintptr_t tag, void *p)
 {
     if (!mail_send(heap, mail_owner(tag), p) && !interrupt_holds_magazines(heap))
         (void)magazine_keep(heap, tag % SIZE_CLASSES, p);
+    beat_if_much_was_freed(heap); /* a thread may do nothing but free what others have allocated */
     if (UNLIKELY(heap->piled != NULL)) {
         sleeper_collect(heap->piled);
         heap->piled = NULL;

@@ -11,7 +11,7 @@
 
 /* Takes up to `want` blocks from the heap's slabs, adopted ones or a new one, and writes them to top[0],
  * top[-1], …: popped from the top they come out ascending within a slab. Returns how many, 0 only when
- * memory is short. */
+ * memory is short, or the class, made at run time, is no more (classes.h). */
 unsigned shelf_take(struct heap *heap, unsigned class, void **top, unsigned want);
 
 /* The same, without making a slab. */

@@ -42,6 +42,9 @@ void sleeper_collect(struct heap *heap)
         life_clean(heap);
         return;
     }
+    /* Of many senders one is at it; if that leaves something, the next letter says so again. */
+    if (lock_is_taken(&heap->lock))
+        return;
     /* Who came back once may only wait for a processor at such times, and wants his slabs again. */
     struct heap *others = before == MAIL_LEFT && load_relaxed(&heap->woken) == 0 ? life_borrow() : NULL;
     collect(heap, sleeps, others);
@@ -68,6 +71,8 @@ size_t sleeper_empty(struct heap *heap)
     tally(heap, COUNT_EMPTIED);
     (void)freeze_empty(heap);
     size_t bytes = shelf_purge_all(heap);
+    store_relaxed(&heap->emptied_received, heap->counts->of[COUNT_RECEIVED]);
+    store_relaxed(&heap->emptied, !lock_is_wanted(&heap->lock)); /* else it may have stopped early */
     freeze_end(heap);
     return bytes;
 }

@@ -9,6 +9,7 @@
 #include "heap/freeze.h"
 #include "heap/magazine.h"
 #include "heap/purger.h"
+#include "heap/sleeper.h"
 #include "heaps.h"
 #include "large/bigcache.h"
 #include "large/large.h"
@@ -78,6 +79,36 @@ static void sleepers_give_back_their_holes(void)
     CHECK(look_at(START_MS + 5 * DELAY_MS).given_back == 0);
     worker_run(&worker, make_blocks, &sleeper);
     CHECK(sleeper->frozen == FREEZE_NONE);
+    worker_stop(&worker);
+}
+
+/* Others that collect what was sent to it leave the holes that it had itself. */
+static void mail_that_others_collect_keeps_no_holes(void)
+{
+    enum { SENT = 9, LATE_MS = 200 }; /* whole letters */
+    struct worker worker;
+    struct heap *sleeper = start_sleeper(&worker);
+    CHECK(look_at(START_MS + DELAY_MS).active >= 1);
+    for (int i = 0; i < SENT; i++)
+        hak_free(blocks[i * OF_SLAB]);
+    fake_clock_set(START_MS + DELAY_MS + LATE_MS);
+    sleeper_collect(sleeper);
+    CHECK(sleeper->frozen == FREEZE_HOLES && sleeper->inbox == NULL);
+    CHECK(look_at(START_MS + 2 * DELAY_MS).given_back >= (COUNT / OF_SLAB - SENT) * 64 * KIB);
+    worker_stop(&worker);
+}
+
+/* No heap of its own shows that there is much to give back. */
+static void who_only_frees_what_others_allocated_has_heartbeats(void)
+{
+    struct worker worker;
+    (void)start_sleeper(&worker);
+    struct heap *own = heap_own();
+    policy.heartbeat_bytes = 1 << 20;
+    uint64_t before = own->counts->of[COUNT_HEARTBEATS];
+    for (int i = 0; i < COUNT; i += OF_SLAB)
+        hak_free(blocks[i]);
+    CHECK(own->counts->of[COUNT_HEARTBEATS] - before >= 2);
     worker_stop(&worker);
 }
 
@@ -233,7 +264,8 @@ static void what_is_left_in_one_heap_keeps_no_other_waiting(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(sleepers_give_back_their_holes),       UNIT_TEST(those_awake_are_left_alone),
+        UNIT_TEST(sleepers_give_back_their_holes),       UNIT_TEST(mail_that_others_collect_keeps_no_holes),
+        UNIT_TEST(who_only_frees_what_others_allocated_has_heartbeats), UNIT_TEST(those_awake_are_left_alone),
         UNIT_TEST(ended_threads_give_back_theirs),       UNIT_TEST(without_a_barrier_free_units_go_back),
         UNIT_TEST(much_starts_the_purger),               UNIT_TEST(a_thread_that_ends_starts_the_purger),
         UNIT_TEST(the_purger_ends_when_there_is_nothing_left),

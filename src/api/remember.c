@@ -12,10 +12,12 @@
 /* Of what was loaded: what is learned now comes on top of it. */
 static struct policy_evidence known;
 static bool is_loaded;
+static uint32_t loaded_switches; /* of modes, until then: one after that takes what was loaded out of force */
 
 static void load(void *path)
 {
     is_loaded = policy_file_load(path, policy.learn != LEARN_ON, &known);
+    loaded_switches = load_acquire(&policy_switches);
 }
 
 /* Size classes are opened behind the door, in a heap that has started. */
@@ -34,17 +36,27 @@ bool remember_has(struct policy_evidence *evidence)
     return is_loaded;
 }
 
+/* What was saved is a mean over all epochs. */
+static struct policy_evidence sum_of(const struct policy_evidence *before, const struct learn_summary *own)
+{
+    uint64_t epochs = before->epochs + own->epochs;
+    uint64_t saved = own->saved_ppm > 0 ? (uint64_t)own->saved_ppm * own->epochs : 0;
+    return (struct policy_evidence){
+        .epochs = epochs,
+        .seconds = before->seconds + own->learn_ms / 1000,
+        .saved = epochs > 0 ? (before->saved * before->epochs + saved) / epochs : 0,
+    };
+}
+
 static void save(void *path)
 {
     struct learn_summary own;
     learn_summary(&own);
     if (own.epochs == 0 && !fit_has_opened())
         return;
-    struct policy_evidence evidence = {
-        .epochs = known.epochs + own.epochs,
-        .seconds = known.seconds + own.learn_ms / 1000,
-        .saved = own.saved_ppm > 0 ? (uint64_t)own.saved_ppm : 0,
-    };
+    static const struct policy_evidence none;
+    bool holds = loaded_switches == load_acquire(&policy_switches);
+    struct policy_evidence evidence = sum_of(holds ? &known : &none, &own);
     if (learn_show_best())
         policy_file_save(path, &evidence);
 }

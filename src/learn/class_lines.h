@@ -7,5 +7,6 @@
 /* See struct policy_section. */
 bool class_lines_read(struct policy_line *line, bool apply);
 void class_lines_write(struct out *out);
+bool class_lines_stay(struct policy_line line);
 
 #endif

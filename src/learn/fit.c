@@ -164,6 +164,11 @@ static void reconsider(uint64_t now_ms, unsigned id, const struct fit_range *ran
     fit->vain[id] = fit_is_vain(&offer) && fit->epochs > EARLY_BEATS ? fit->vain[id] + 1 : 0;
     if (fit->vain[id] < VAIN_MOST)
         return;
+    if (load_relaxed(&policy.learn) == LEARN_OBSERVE) {
+        if (fit->vain[id] == VAIN_MOST)
+            note(now_ms, DECIDED_CLASS_CLOSED, &offer, id, next, false);
+        return;
+    }
     uint32_t *failures = &fit->failures[fit_step(range->size)];
     (*failures)++;
     close_class(now_ms, id, &offer, next);

@@ -20,7 +20,7 @@ enum { CANARY_FIRST = 16, CANARY_MOST = 512 };
 /* And a quarter as many times as long as a match: some take long. */
 enum { EPOCHS_PER_MATCH = 4 };
 
-/* Epochs that led to nothing, because the program changed, since the last match that was played to its end; then it is left
+/* Epochs that led to nothing, because the program changed, since the last match that came to a result; then it is left
  * alone. */
 enum { RESTLESS_MOST = 24 };
 
@@ -154,11 +154,13 @@ static enum verdict play(struct learner *learner, const struct epoch *epoch)
         learner->restless += MATCH_EPOCHS;
         return VERDICT_VOID;
     }
-    if (contest_is_lost(learner))
+    bool is_lost = contest_is_lost(learner);
+    if (is_lost || progress == MATCH_OVER)
+        learner->restless = 0;
+    if (is_lost)
         return VERDICT_WORSE;
     if (progress == MATCH_GOES_ON)
         return VERDICT_OPEN;
-    learner->restless = 0;
     learner->match_ms = learner->now_ms - learner->match_since_ms;
     learner->match_since_ms = learner->now_ms;
     enum verdict verdict = contest_judge(learner);

@@ -34,6 +34,11 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
+static double cost_of(const struct epoch *epoch)
+{
+    return least((double)epoch_ns(epoch), work_of(epoch));
+}
+
 static void book(struct ledger *ledger, double ns)
 {
     ledger->saved += ns;
@@ -49,24 +54,19 @@ double ledger_mode_by_champion(const struct ledger *ledger)
 void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_force force)
 {
     bool is_try = force == FORCE_CHALLENGER || force == FORCE_AUDIT;
-    double ns = (double)epoch_ns(epoch);
-    double champion_ns = ns;
-    if (is_try && ledger->champion_cost > 0)
-        champion_ns = ledger->champion_cost * (double)epoch->requested / (double)MIB;
+    double mib = (double)epoch->requested / (double)MIB;
+    double ns = cost_of(epoch);
+    double champion_ns = is_try && ledger->champion_cost > 0 ? ledger->champion_cost * mib : ns;
     double mode_ns = force == FORCE_MODE || force == FORCE_AUDIT ? ns : champion_ns * ledger_mode_by_champion(ledger);
     ledger->epoch_ns += (mode_ns - ledger->epoch_ns) * (ledger->epoch_ns == 0 ? 1 : NEWEST_PART);
     ledger->worked += mode_ns;
-    /* A try that costs less gives some back: of costs that go up and down by themselves as much is found above as below. The
-     * process has not lost more than it has worked, whatever the prices say. */
-    double work = work_of(epoch);
-    double lost = (ns - champion_ns) * (ns > work ? work / ns : 1);
-    ledger->credit = least(ledger->credit + work * TRIES_PART - lost, CREDIT_MOST);
+    /* A try that costs less gives some back: of costs that go up and down by themselves as much is found above as below. */
+    ledger->credit = least(ledger->credit + work_of(epoch) * TRIES_PART - (ns - champion_ns), CREDIT_MOST);
     if (is_try) {
-        double cost = force == FORCE_AUDIT ? mode_ns : champion_ns + lost;
-        book(ledger, mode_ns - cost - PRICE_EPOCH);
+        book(ledger, mode_ns - ns - PRICE_EPOCH);
         return;
     }
-    ledger->champion_cost = epoch_cost(epoch);
+    ledger->champion_cost = mib > 0 ? ns / mib : 0;
     ledger->unsettled += ns;
     ledger->claimed += mode_ns - ns;
     book(ledger, mode_ns - ns);
@@ -76,24 +76,28 @@ void ledger_crown(struct ledger *ledger, double gain)
 {
     ledger->gain = least(gain, GAIN_MOST);
     ledger->unsettled = ledger->claimed = ledger->champion_cost = 0;
+    ledger->settled = ledger->balance;
 }
 
 /* What was claimed too much is taken back; what was claimed too little was not known, and stays unclaimed. A champion that
- * still gains something has not lost anything: the balance is at its height then, whatever was claimed. */
+ * still gains something has not lost anything: the balance is at its height then, whatever was claimed. One that does not has
+ * cost what it lost since it was last known to gain; of what was claimed meanwhile the balance may have had no part. */
 void ledger_settle(struct ledger *ledger, double gain)
 {
     ledger->gain = least(gain, GAIN_MOST);
-    double too_much = ledger->claimed - ledger->unsettled * (ledger_mode_by_champion(ledger) - 1);
-    if (too_much > 0) {
-        ledger->saved -= too_much;
-        ledger->balance -= gain < 0 ? too_much : 0;
-    }
+    double gained = ledger->unsettled * (ledger_mode_by_champion(ledger) - 1);
+    if (ledger->claimed > gained)
+        ledger->saved -= ledger->claimed - gained;
+    if (gain < 0)
+        ledger->balance = least(ledger->balance, ledger->settled) + gained;
     ledger->unsettled = ledger->claimed = 0;
+    ledger->settled = ledger->balance;
 }
 
 void ledger_forget_gain(struct ledger *ledger)
 {
     ledger->unsettled = ledger->claimed = ledger->gain = 0;
+    ledger->settled = ledger->balance;
 }
 
 void ledger_forget_costs(struct ledger *ledger)
@@ -113,6 +117,6 @@ bool ledger_has_paid(const struct ledger *ledger)
 
 void ledger_clear(struct ledger *ledger)
 {
-    ledger_forget_gain(ledger);
     ledger->balance = ledger->champion_cost = 0;
+    ledger_forget_gain(ledger);
 }

@@ -6,6 +6,9 @@
  *   balance   Against the mode's own values: what is saved minus what was lost, never above what KILL_EPOCHS epochs cost. Below
  *             minus that learning has not paid for itself.
  *
+ * An epoch in which the process was stopped costs what it has worked at most, whoever was in force: what it held meanwhile is
+ * nobody's fault.
+ *
  * Savings of a policy in force are claimed by the last comparison with the mode's values; the next one settles the claim.
  */
 #ifndef HAK_LEARN_LEDGER_H
@@ -18,6 +21,7 @@
 struct ledger {
     double credit;
     double balance;
+    double settled;    /* the balance when the champion was compared with the mode's values, or became it */
     double unsettled;  /* what the champion has cost since the last comparison with the mode's values, */
     double claimed;    /* and what it was taken to have saved */
     double epoch_ns;   /* what an epoch costs, lately */

@@ -26,7 +26,9 @@ enum match_progress {
 struct match {
     bool b_first;
     unsigned played;
-    unsigned thrown_away; /* epochs in which the program changed, in a row */
+    unsigned thrown_away; /* epochs in a row in which the program changed, or was stopped */
+    bool first_may_be_pause;
+    uint64_t shortest_ms;
     double cost[MATCH_EPOCHS];
     struct mix mix[MATCH_EPOCHS];
 };
@@ -36,7 +38,8 @@ void match_begin(struct match *match, bool b_first);
 /* Whose turn it is. */
 enum match_side match_turn(const struct match *match);
 
-/* The epoch of whose turn it was. One in which the program changed is thrown away, and the same side's turn again. */
+/* The epoch of whose turn it was. One in which the program changed is thrown away, and the same side's turn again; so is one in
+ * which it was stopped, and held its memory the longer. That the first was one shows in the second: then both are. */
 enum match_progress match_add(struct match *match, const struct epoch *epoch);
 
 /* Of a match that is over. */

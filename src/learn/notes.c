@@ -60,9 +60,11 @@ void note_change(const struct learner *learner, unsigned from, unsigned to, uint
 void note_estimate(const struct learner *learner, const struct prospect *prospect)
 {
     uint64_t value = arm_value(&learner->arms[learner->champion], prospect->knob, prospect->index);
+    uint64_t others = prospect->classes & (prospect->classes - 1);
     note(learner, (struct decision){.kind = DECIDED_KNOB, .what = prospect->knob, .index = prospect->index, .before = value,
                                     .after = evolution_step(prospect->knob, value, prospect->up), .evidence = learner->watched,
-                                    .gain = in_millionths(prospect->worth)});
+                                    .gain = in_millionths(prospect->worth),
+                                    .subject = (uint64_t)__builtin_popcountll(others)});
 }
 
 void note_kill(const struct learner *learner, bool is_restless)

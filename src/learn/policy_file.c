@@ -105,7 +105,7 @@ static int save(struct work *work, const char *path, const struct policy_evidenc
         before--;
     out_write(&output->out, work->text, before);
     out_print(&output->out, before > 0 ? "\n\n" : "\n");
-    policy_text_write(&output->out, &work->key, evidence);
+    policy_text_write(&output->out, &work->key, evidence, work->text, found->is == POLICY_THERE ? found : NULL);
     if (work->length > 0)
         out_write(&output->out, work->text + found->end, (size_t)work->length - found->end);
     return output_close(output, path);

@@ -48,6 +48,14 @@ static bool read_knob(struct policy_line *line, bool apply)
     return true;
 }
 
+/* The user's value is in force. */
+static bool knob_stays(struct policy_line line)
+{
+    enum knob knob;
+    unsigned unused;
+    return find_knob(&line, policy_next_word(&line), &knob, &unused, &unused) && knob_is_pinned(knob);
+}
+
 static void write_value(struct out *out, enum knob knob, unsigned index)
 {
     uint64_t value = knob_get(knob, index);
@@ -73,8 +81,8 @@ static void write_knobs(struct out *out)
 }
 
 const struct policy_section policy_sections[] = {
-    {"knob", read_knob, write_knobs},
-    {"class", class_lines_read, class_lines_write},
-    {"site", site_lines_read, site_lines_write},
-    {NULL, NULL, NULL},
+    {"knob", read_knob, write_knobs, knob_stays},
+    {"class", class_lines_read, class_lines_write, class_lines_stay},
+    {"site", site_lines_read, site_lines_write, NULL},
+    {NULL, NULL, NULL, NULL},
 };

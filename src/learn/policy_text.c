@@ -28,6 +28,7 @@ struct reader {
     const struct policy_key *key;
     struct policy_found *found;
     bool apply;
+    struct out *stays; /* where lines are written that stay, or NULL */
     bool has_begun; /* the first line was there */
     struct part part;
 };
@@ -144,11 +145,22 @@ static bool read_end(struct reader *reader, struct policy_line *line, size_t end
 
 /* ---- Lines. */
 
+static void write_if_it_stays(struct reader *reader, const struct policy_section *section, struct policy_word word,
+                              const struct policy_line *line)
+{
+    if (reader->stays == NULL || section->stays == NULL || !section->stays(*line))
+        return;
+    out_write(reader->stays, word.at, (size_t)(line->end - word.at));
+    out_print(reader->stays, "\n");
+}
+
 static bool read_section(struct reader *reader, struct policy_word word, struct policy_line *line)
 {
     for (const struct policy_section *section = policy_sections; section->word != NULL; section++)
-        if (word_is(word, section->word))
+        if (word_is(word, section->word)) {
+            write_if_it_stays(reader, section, word, line);
             return section->read(line, reader->apply);
+        }
     return policy_line_is_wrong(line, "legal are program, build-id, size, epochs, seconds, saved, knob, class, site, end and comments");
 }
 
@@ -241,7 +253,8 @@ void policy_text_read(const char *text, size_t length, const struct policy_key *
     (void)read_lines(&reader);
 }
 
-void policy_text_apply(const char *text, const struct policy_found *found)
+/* A part that was found, and so is sound. */
+static void read_again(const char *text, const struct policy_found *found, bool apply, struct out *stays)
 {
     struct policy_found again = {0};
     struct policy_key nobody = {"", "", 0};
@@ -249,9 +262,15 @@ void policy_text_apply(const char *text, const struct policy_found *found)
                             .length = found->end - found->begin,
                             .key = &nobody,
                             .found = &again,
-                            .apply = true,
+                            .apply = apply,
+                            .stays = stays,
                             .has_begun = true};
     (void)read_lines(&reader);
+}
+
+void policy_text_apply(const char *text, const struct policy_found *found)
+{
+    read_again(text, found, true, NULL);
 }
 
 /* ---- Writing. */
@@ -267,7 +286,8 @@ static void write_path(struct out *out, const char *path)
         out_print(out, "%c", (unsigned char)*path < ' ' || *path == 127 ? '?' : *path);
 }
 
-void policy_text_write(struct out *out, const struct policy_key *key, const struct policy_evidence *evidence)
+void policy_text_write(struct out *out, const struct policy_key *key, const struct policy_evidence *evidence, const char *text,
+                       const struct policy_found *before)
 {
     out_print(out, "program ");
     write_path(out, key->path);
@@ -280,5 +300,7 @@ void policy_text_write(struct out *out, const struct policy_key *key, const stru
               min_size(evidence->saved, evidence_most.saved));
     for (const struct policy_section *section = policy_sections; section->word != NULL; section++)
         section->write(out);
+    if (before != NULL)
+        read_again(text, before, false, out);
     out_print(out, "end\n");
 }

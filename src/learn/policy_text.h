@@ -64,8 +64,10 @@ void policy_text_apply(const char *text, const struct policy_found *found);
 /* The first line of a text. */
 void policy_text_begin(struct out *out);
 
-/* The part of a program: what is in force. */
-void policy_text_write(struct out *out, const struct policy_key *key, const struct policy_evidence *evidence);
+/* The part of a program: what is in force, and of the part that was there before, in `text`, what this process could not load.
+ * NULL: there was none. */
+void policy_text_write(struct out *out, const struct policy_key *key, const struct policy_evidence *evidence, const char *text,
+                       const struct policy_found *before);
 
 /* A line's words, one after another. */
 struct policy_line {
@@ -92,6 +94,7 @@ struct policy_section {
     const char *word;  /* with which its lines begin */
     bool (*read)(struct policy_line *rest, bool apply); /* false: damaged. First all lines are read, then applied */
     void (*write)(struct out *out);
+    bool (*stays)(struct policy_line rest); /* says what this process could not load: not its to drop. NULL: no line does */
 };
 
 /* The last has no word. */

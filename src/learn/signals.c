@@ -105,6 +105,8 @@ void signals_beat(struct signals *signals, const struct heap *heap, uint64_t now
     bool is_first = seen->reign != signals->reign;
     see(is_first ? &before : &signals->sum, seen, heap);
     signals->sum.heaps += is_first ? 1 : 0;
+    if (is_first && seen->ms != 0 && now_ms != signals->began_ms)
+        signals->straddled += before.requested;
     seen->reign = signals->reign;
     seen->ms = now_ms;
     signals->cached += heap->capacity_bytes - seen->cached;
@@ -150,6 +152,7 @@ void signals_begin(struct signals *signals, bool is_other_policy, uint64_t now_m
     signals->reign += is_other_policy ? 1 : 0;
     signals->began_ms = signals->looked_ms = now_ms;
     signals->is_halved = false;
+    signals->straddled = 0;
     leave_out_ended(signals);
     signals->sum = (struct epoch){.heaps = is_other_policy ? 0 : signals->sum.heaps};
     signals->at_begin = read_shared();
@@ -177,6 +180,14 @@ static bool has_changed(const struct signals *signals)
     return signals->is_halved && mix_differs(&first, &second);
 }
 
+/* The process's costs are of all that its heaps requested; what is compared is cost by what was requested as it counts. */
+static uint64_t counted_part(const struct signals *signals, uint64_t ns)
+{
+    double requested = (double)signals->sum.requested;
+    double all = requested + (double)signals->straddled;
+    return signals->straddled == 0 ? ns : (uint64_t)((double)ns * requested / all);
+}
+
 /* What a MiB held for a second costs, for bytes times ms; without overflow up to 64 GiB for a day. */
 static uint64_t held_ns(uint64_t byte_ms)
 {
@@ -193,11 +204,14 @@ void signals_end(struct signals *signals, uint64_t now_ms, uint64_t start_ms, st
     epoch->ms = now_ms - signals->began_ms;
     epoch->work_ns = now.work_ns - before->work_ns;
     epoch->purged += now.purged - before->purged;
-    epoch->ns[COST_LARGE] += (now.runs - before->runs) * PRICE_UNITS;
-    epoch->ns[COST_CALLS] = (now.calls - before->calls) * PRICE_CALL + epoch->purged / PRICED_PAGE_BYTES * PRICE_PURGED_PAGE;
-    epoch->ns[COST_FAULTS] = (now.faults - before->faults) * PRICE_FAULT;
-    epoch->ns[COST_WAITS] = (uint64_t)(uint32_t)(now.waits - before->waits) * PRICE_WAIT; /* sums of words of 32 bits */
+    uint64_t runs_ns = (now.runs - before->runs) * PRICE_UNITS;
+    uint64_t purge_ns = epoch->purged / PRICED_PAGE_BYTES * PRICE_PURGED_PAGE;
+    uint64_t waits = (uint32_t)(now.waits - before->waits); /* sums of words of 32 bits */
+    epoch->ns[COST_LARGE] += counted_part(signals, runs_ns);
+    epoch->ns[COST_CALLS] = counted_part(signals, (now.calls - before->calls) * PRICE_CALL + purge_ns);
+    epoch->ns[COST_FAULTS] = counted_part(signals, (now.faults - before->faults) * PRICE_FAULT);
+    epoch->ns[COST_WAITS] = counted_part(signals, waits * PRICE_WAIT);
     for (unsigned i = COST_CACHED; i <= COST_DIRTY; i++)
-        epoch->ns[i] = held_ns(epoch->held_ms[i]);
+        epoch->ns[i] = counted_part(signals, held_ns(epoch->held_ms[i]));
     epoch->changed = has_changed(signals);
 }

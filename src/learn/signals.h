@@ -3,7 +3,8 @@
  * (prices.h).
  *
  * Each heap is read by its own thread, at its heartbeats, when its counts are in the processor's cache; nobody walks over all
- * heaps. What a heap did counts from its first heartbeat under a policy: what it did before, under another one, stays out.
+ * heaps. What a heap did counts from its first heartbeat under a policy: what it did before, under another one, stays out. Of
+ * what is counted for the process (faults, calls, memory held) there is no such part, so it is divided by what was requested.
  *
  * The caller keeps others out meanwhile.
  */
@@ -33,6 +34,7 @@ struct signals {
     uint64_t looked_ms;   /* at what is held */
     uint64_t cached;      /* bytes that all magazines may hold */
     struct epoch sum;
+    uint64_t straddled;   /* bytes requested up to the first heartbeats under a policy: in no sum, but common costs are theirs too */
     struct signals_shared at_begin;
     bool is_halved;
     uint32_t half_refills[SIZE_CLASSES];

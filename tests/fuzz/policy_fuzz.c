@@ -103,7 +103,7 @@ static void check_written(void)
     struct out out;
     out_to_memory(&out, written, sizeof written);
     policy_text_begin(&out);
-    policy_text_write(&out, &us, &(struct policy_evidence){1, 2, 3});
+    policy_text_write(&out, &us, &(struct policy_evidence){1, 2, 3}, NULL, NULL);
     CHECK(out_end(&out) == 0);
     CHECK(policy_set_mode("balanced"));
     policy_text_read(written, out.length, &us, &found);

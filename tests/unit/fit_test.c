@@ -121,6 +121,19 @@ static void observe_mode_changes_nothing(void)
     CHECK(decisions_of(DECIDED_CLASS_OPENED, false) == wished); /* once each */
 }
 
+/* What an earlier run has learned stays open, though this one would do without. */
+static void observe_mode_closes_nothing(void)
+{
+    learn(LEARN_OBSERVE);
+    CHECK(fit_preset(1040, 5));
+    grow(bad, 1);
+    shrink(10);
+    for (int i = 0; i < 60; i++)
+        fit_epoch(100 * ++epochs);
+    CHECK(opened_sizes(NULL) == 1);
+    CHECK(decisions_of(DECIDED_CLASS_CLOSED, true) == 0 && decisions_of(DECIDED_CLASS_CLOSED, false) == 1);
+}
+
 static void off_is_off(void)
 {
     learn(LEARN_OFF);
@@ -248,6 +261,7 @@ int main(void)
         UNIT_TEST(sizes_that_fall_badly),
         UNIT_TEST(sizes_that_fall_well),
         UNIT_TEST(observe_mode_changes_nothing),
+        UNIT_TEST(observe_mode_closes_nothing),
         UNIT_TEST(off_is_off),
         UNIT_TEST(what_does_not_grow_takes_no_more),
         UNIT_TEST(what_no_longer_pays_is_closed),

@@ -171,6 +171,26 @@ static void memory_costs_by_time(void)
     CHECK(epoch_held(&epoch, COST_KEPT) == 8 << 20);
 }
 
+/* An epoch that begins between two heartbeats of a heap: what that has requested until the first is in no sum, but its page faults
+ * and the like are. */
+static void common_costs_are_of_all_that_was_requested(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    policy.memory_price = 1000000;
+    fake_clock_set(now_ms);
+    hak_free(hak_malloc(8 << 20));
+    begin_to_look(own);
+    (void)look(other, 10);
+    begin_to_look(own);
+    other->granted += 3000000;
+    (void)look(other, 10);
+    own->granted += 1000000;
+    struct epoch epoch = look(own, 10);
+    CHECK(epoch.requested == 1000000 && epoch.ns[COST_KEPT] == 8 * 20 * 1000 / 4);
+}
+
 static void fill_magazines(void *heap)
 {
     static void *some[2000];
@@ -495,6 +515,7 @@ int main(void)
         UNIT_TEST(heaps_share_places),
         UNIT_TEST(counts_refills_by_class),
         UNIT_TEST(memory_costs_by_time),
+        UNIT_TEST(common_costs_are_of_all_that_was_requested),
         UNIT_TEST(ended_threads_cache_nothing),
         UNIT_TEST(an_epoch_of_another_policy_begins_anew),
         UNIT_TEST(a_change_in_the_middle_is_seen),

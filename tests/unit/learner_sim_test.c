@@ -193,7 +193,6 @@ static void the_worst_program_is_bounded(void)
 /* One that lures it into a policy, and then does what that is worst for, until something else is in force. */
 static void luring_is_bounded(void)
 {
-    uint32_t kills = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct run run;
         struct loss loss = {0};
@@ -205,14 +204,13 @@ static void luring_is_bounded(void)
             if (run.learner.champion != champion || run.learner.state == LEARNER_FROZEN)
                 phase = worst_phase(&run.learner.arms[run.learner.champion]);
         }
-        kills += run.learner.kills;
         if (seed == 1)
             printf("luring program: loses %.2f %% of its time, %u kills, %u drifts, %u rollbacks\n",
                    loss.ns / loss.worked_ns * 100, run.learner.kills, run.learner.drifts, run.learner.rollbacks);
         CHECK(loss.ns < loss.worked_ns * 0.01 + 32 * loss.epoch_ns);
+        CHECK(loss.ns > 0 || run.learner.kills == 0); /* what wins more than it loses pays */
     }
     (void)fflush(stdout);
-    CHECK(kills > 0);
 }
 
 /* Noise in which two per cent are lost, which is all that there is to win: what comes into force by mistake costs nothing that

@@ -116,6 +116,18 @@ static void other_sizes_are_another_program(void)
     CHECK(until(&large, LEARNER_LEARNS) <= 2 && learner.drifts == 1);
 }
 
+static void another_program_in_a_canary_is_learned_anew(void)
+{
+    begin(false, LEARN_ALL);
+    (void)until(&usual, LEARNER_FROZEN);
+    (void)until(&usual, LEARNER_CANARY);
+    /* It costs as much as the first epoch, or the match is lost before it is void. */
+    struct epoch first = epoch_of(&usual);
+    const struct costs large = {.mode = first.ns[COST_REFILLS], .doubling = 1, .other = 1, .is_large = true};
+    step_with(first);
+    CHECK(until(&large, LEARNER_LEARNS) < MATCH_EPOCHS && learner.drifts == 1 && learner.rollbacks == 0);
+}
+
 /* Until the learner has seen that it is another program now; each epoch is `ms` long. */
 static void another_program(bool is_large, uint64_t ms, int epochs)
 {
@@ -311,6 +323,7 @@ int main(void)
         UNIT_TEST(beside_the_programs_own_time_next_to_nothing_is_no_change),
         UNIT_TEST(another_cost_is_another_program),
         UNIT_TEST(other_sizes_are_another_program),
+        UNIT_TEST(another_program_in_a_canary_is_learned_anew),
         UNIT_TEST(only_short_turns_make_epochs_longer),
         UNIT_TEST(one_dear_epoch_is_none),
         UNIT_TEST(canaries_come_ever_more_rarely),

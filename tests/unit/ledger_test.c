@@ -39,9 +39,35 @@ static void a_pause_is_no_loss(void)
     paused.ns[COST_DIRTY] = 18000000000;
     ledger_add(&ledger, &paused, FORCE_CHALLENGER);
     CHECK(ledger_has_paid(&ledger));
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 12; i++)
         ledger_add(&ledger, &paused, FORCE_CHALLENGER);
     CHECK(!ledger_has_paid(&ledger)); /* what it works counts */
+    /* Nor is it a saving of whoever plays next. */
+    ledger_begin(&ledger);
+    ledger_crown(&ledger, 0.2);
+    ledger_add(&ledger, &paused, FORCE_CHAMPION);
+    double saved = ledger.saved;
+    ledger_add(&ledger, &epoch, FORCE_CHALLENGER);
+    CHECK(ledger.saved - saved < 200000);
+}
+
+/* What it has saved before is not lost; nor was all that it was taken to save meanwhile. */
+static void a_small_loss_after_a_long_gain_is_no_reason_to_stop(void)
+{
+    struct ledger ledger;
+    struct epoch epoch = {.requested = MIB, .ms = 20, .work_ns = 20000000};
+    epoch.ns[COST_REFILLS] = 100000;
+    ledger_begin(&ledger);
+    ledger_add(&ledger, &epoch, FORCE_MODE);
+    ledger_crown(&ledger, 0.2);
+    for (int i = 0; i < 1000; i++)
+        ledger_add(&ledger, &epoch, FORCE_CHAMPION);
+    ledger_settle(&ledger, 0.2);
+    for (int i = 0; i < 100; i++)
+        ledger_add(&ledger, &epoch, FORCE_CHAMPION);
+    double saved = ledger.saved;
+    ledger_settle(&ledger, -0.006);
+    CHECK(ledger_has_paid(&ledger) && ledger.saved < saved - 100 * 20000);
 }
 
 /* Each try costs fifty times as much: a hundredth of the process's time, no more. What is priced higher than the process has worked
@@ -56,7 +82,7 @@ static void tries_wait_for_credit(void)
         struct epoch epoch = epoch_of(&trap);
         double cost = (double)epoch_ns(&epoch);
         double work = (double)epoch.work_ns;
-        lost += (cost - 1000000) * (cost > work ? work / cost : 1);
+        lost += (cost < work ? cost : work) - 1000000;
         step_with(epoch);
         CHECK(lost <= 0.01 * (double)now_ms * 1e6 + 52e6);
     }
@@ -90,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(claims_are_settled),
         UNIT_TEST(a_pause_is_no_loss),
+        UNIT_TEST(a_small_loss_after_a_long_gain_is_no_reason_to_stop),
         UNIT_TEST(tries_wait_for_credit),
         UNIT_TEST(learning_that_does_not_pay_is_killed),
     };

@@ -132,6 +132,27 @@ static void an_epoch_that_changed_is_thrown_away(void)
     CHECK(thrown == 4);
 }
 
+/* Whoever plays while the process is stopped holds memory for as long. */
+static void a_pause_is_thrown_away(void)
+{
+    struct match match;
+    struct epoch epoch = costing(1000);
+    struct epoch paused = costing(9000000);
+    epoch.work_ns = paused.work_ns = 10000;
+    paused.ms = 90 * epoch.ms;
+    match_begin(&match, false);
+    CHECK(match_add(&match, &epoch) == MATCH_GOES_ON && match_add(&match, &paused) == MATCH_GOES_ON);
+    CHECK(match.played == 1 && match_turn(&match) == SIDE_B);
+    match_begin(&match, false);
+    CHECK(match_add(&match, &paused) == MATCH_GOES_ON && match_add(&match, &epoch) == MATCH_GOES_ON);
+    CHECK(match.played == 0 && match_turn(&match) == SIDE_A);
+    /* Where all epochs are as long, that is how the program works. */
+    for (int i = 1; i < MATCH_EPOCHS; i++)
+        CHECK(match_add(&match, &paused) == MATCH_GOES_ON);
+    CHECK(match_add(&match, &paused) == MATCH_OVER);
+    CHECK(match_share(2.5) == 1);
+}
+
 static void another_phase_makes_it_void(void)
 {
     struct match match;
@@ -177,6 +198,7 @@ int main(void)
         UNIT_TEST(a_steady_rise_is_no_result),
         UNIT_TEST(noise_is_that_of_an_epoch),
         UNIT_TEST(an_epoch_that_changed_is_thrown_away),
+        UNIT_TEST(a_pause_is_thrown_away),
         UNIT_TEST(another_phase_makes_it_void),
         UNIT_TEST(sizes_tell_phases_apart),
     };

@@ -59,7 +59,7 @@ static void classes_are_opened(void)
     char written[1000];
     struct out out;
     out_to_memory(&out, written, sizeof written - 1);
-    policy_text_write(&out, &us, &(struct policy_evidence){0});
+    policy_text_write(&out, &us, &(struct policy_evidence){0}, NULL, NULL);
     written[out.length] = '\0';
     CHECK(out_end(&out) == 0 && strstr(written, "\nclass 144 evidence 5 ") != NULL && strstr(written, "class 64") == NULL);
 }
@@ -69,6 +69,21 @@ static void what_the_user_has_set_stays(void)
     knob_pin(KNOB_PURGE_MS);
     load(FIRST OURS "knob purge_ms 2000\nend\n");
     CHECK(policy.purge_ms == 1000);
+}
+
+/* What was learned of a knob that the user has set today. */
+static void what_could_not_be_loaded_is_not_dropped(void)
+{
+    static const char text[] = FIRST OURS "knob purge_ms 2000 # learned\nknob bigcache_bytes 7\nend\n" OTHERS;
+    char written[1000];
+    struct out out;
+    knob_pin(KNOB_PURGE_MS);
+    struct policy_found found = found_in(text, &us);
+    out_to_memory(&out, written, sizeof written - 1);
+    policy_text_write(&out, &us, &found.evidence, text, &found);
+    written[out.length] = '\0';
+    CHECK(out_end(&out) == 0 && strstr(written, "knob purge_ms 2000\nend\n") != NULL);
+    CHECK(strstr(written, "bigcache_bytes") == NULL); /* the mode's value again */
 }
 
 static void check_is(const char *text, const struct policy_key *key, enum policy_is is)
@@ -116,7 +131,7 @@ static void paths_may_hold_anything(void)
     struct out out;
     out_to_memory(&out, written, sizeof written);
     policy_text_begin(&out);
-    policy_text_write(&out, &odd, &(struct policy_evidence){0});
+    policy_text_write(&out, &odd, &(struct policy_evidence){0}, NULL, NULL);
     struct policy_found found;
     policy_text_read(written, out.length, &odd, &found);
     CHECK(out_end(&out) == 0 && found.is == POLICY_THERE);
@@ -135,7 +150,7 @@ static void what_is_written_is_read(void)
     knob_pin(KNOB_BIGCACHE_BYTES); /* the user's, and no part of what was learned */
     out_to_memory(&out, written, sizeof written);
     policy_text_begin(&out);
-    policy_text_write(&out, &us, &evidence);
+    policy_text_write(&out, &us, &evidence, NULL, NULL);
     CHECK(out_end(&out) == 0);
     written[out.length] = '\0';
     CHECK(strstr(written, "bigcache_bytes") == NULL && strstr(written, "[63]") == NULL);
@@ -154,7 +169,7 @@ static void evidence_is_written_up_to_what_is_read(void)
     struct out out;
     out_to_memory(&out, written, sizeof written - 1);
     policy_text_begin(&out);
-    policy_text_write(&out, &us, &(struct policy_evidence){UINT32_MAX + 1ull, UINT64_MAX, 1000001});
+    policy_text_write(&out, &us, &(struct policy_evidence){UINT32_MAX + 1ull, UINT64_MAX, 1000001}, NULL, NULL);
     written[out.length] = '\0';
     struct policy_found found = found_in(written, &us);
     CHECK(out_end(&out) == 0 && found.is == POLICY_THERE);
@@ -232,7 +247,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(values_take_effect),       UNIT_TEST(evidence_is_told),        UNIT_TEST(reading_alone_changes_nothing),
-        UNIT_TEST(classes_are_opened), UNIT_TEST(what_the_user_has_set_stays), UNIT_TEST(programs_are_told_apart), UNIT_TEST(a_part_is_found_whole),
+        UNIT_TEST(classes_are_opened), UNIT_TEST(what_the_user_has_set_stays),
+        UNIT_TEST(what_could_not_be_loaded_is_not_dropped), UNIT_TEST(programs_are_told_apart), UNIT_TEST(a_part_is_found_whole),
         UNIT_TEST(paths_may_hold_anything),  UNIT_TEST(what_is_written_is_read), UNIT_TEST(every_fault_is_named),
         UNIT_TEST(evidence_is_written_up_to_what_is_read), UNIT_TEST(cut_off_anywhere_is_noticed),
     };

@@ -13,4 +13,5 @@ set(CMAKE_FIND_ROOT_PATH ${CMAKE_CURRENT_LIST_DIR}/../build/musl-root)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(HAK_TEST_CXX OFF)      # no programs in C++
+set(HAK_TEST_LESS ON)      # as much as in the debug build
 set(HAK_TEST_PROGRAMS OFF) # the system's programs are not for this library

@@ -24,7 +24,7 @@ class Result(unittest.TextTestResult):
 
     def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
-        skipped = next((reason for one, reason in self.skipped if one is test), None)
+        skipped = next((reason for one, reason in self.skipped if getattr(one, "test_case", one) is test), None)
         passed = self.bad == self._bad()
         outcome = "failed" if not passed else "skipped" if skipped is not None else "passed"
         _tell(test, outcome, skipped or "")

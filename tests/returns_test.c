@@ -132,11 +132,54 @@ static void come_back_from_sleeping_threads(void)
     CHECK(pthread_barrier_destroy(&barrier) == 0);
 }
 
+enum { SLEEPERS = 200, OF_EACH = 300, ROUNDS = 3, SLEEPER_MOST = 64 * 1024 };
+
+/* Of eight size classes. */
+static void *allocate_and_sleep(void *barrier)
+{
+    static const size_t sizes[] = {24, 48, 64, 100, 250, 400, 1000, 2000};
+    void *blocks[OF_EACH];
+    pthread_barrier_wait(barrier);
+    pthread_barrier_wait(barrier);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < OF_EACH; i++) {
+            blocks[i] = family.malloc(sizes[i % (sizeof sizes / sizeof sizes[0])]);
+            CHECK(blocks[i] != NULL);
+            memset(blocks[i], 1, 24);
+        }
+        for (size_t i = 0; i < OF_EACH; i++)
+            family.free(blocks[i]);
+    }
+    pthread_barrier_wait(barrier);
+    pthread_barrier_wait(barrier); /* asleep, until the memory has come back */
+    return NULL;
+}
+
+/* Beyond what they need without a single block. */
+static void sleepers_hold_little(void)
+{
+    static pthread_t threads[SLEEPERS];
+    pthread_barrier_t barrier;
+    CHECK(pthread_barrier_init(&barrier, NULL, SLEEPERS + 1) == 0);
+    for (int i = 0; i < SLEEPERS; i++)
+        CHECK(pthread_create(&threads[i], NULL, allocate_and_sleep, &barrier) == 0);
+    pthread_barrier_wait(&barrier);
+    const size_t without = process_rss_bytes();
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    wait_for_rss(without + (size_t)SLEEPERS * SLEEPER_MOST);
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < SLEEPERS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(pthread_barrier_destroy(&barrier) == 0);
+}
+
 /* While the memory of a first half comes back, a second is in use: what is asked for meanwhile is whole. */
 static void come_back_under_a_busy_thread(void)
 {
     const uint64_t end = process_now_ms() + 3000;
     fill(&shares[0], COUNT);
+    const size_t full = process_rss_bytes();
     thin_out(&shares[0], COUNT);
     for (size_t round = 0; process_now_ms() < end; round++) {
         fill(&shares[1], 500);
@@ -145,6 +188,7 @@ static void come_back_under_a_busy_thread(void)
             usleep(LOOK_US); /* or the purger never finds it asleep */
         }
     }
+    CHECK(process_rss_bytes() <= wanted_rss(full));
     check_and_free(&shares[0], COUNT);
 }
 
@@ -210,6 +254,7 @@ static const struct {
 } cases[] = {
     {"one_thread", come_back_from_one_thread},
     {"sleeping_threads", come_back_from_sleeping_threads},
+    {"many_sleepers", sleepers_hold_little},
     {"busy_thread", come_back_under_a_busy_thread},
     {"forks_child", come_back_in_a_forks_child},
     {"pthread_exit", leave_by_pthread_exit},

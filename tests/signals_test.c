@@ -166,13 +166,15 @@ static void report(const char *what, const struct set *outside)
     CHECK(refused < done / 2);
 }
 
+static const char no_steps[] = "this processor is not stepped";
+
 static void stepped(void)
 {
     struct set set = {.random = 1, .stepped = true};
     begin_handlers(2);
     handle(SIGTRAP, 0);
     if (!step_begin()) {
-        printf("stepped: not on this processor\n");
+        CANNOT_TRY(no_steps);
         return;
     }
     for (size_t i = 0; i < scaled_work(300); i++)
@@ -208,8 +210,10 @@ static void *step_through_life(void *argument)
 
 static void stepped_lives(void)
 {
-    if (!step_begin())
+    if (!step_begin()) {
+        CANNOT_TRY(no_steps);
         return;
+    }
     step_end();
     CHECK(pthread_key_create(&last, stop_stepping) == 0);
     for (size_t i = 0; i < scaled_work(8); i++) {
@@ -241,12 +245,14 @@ static void *fork_before_anything_else(void *steps)
 static void stepped_forks(void)
 {
 #if !defined(__GLIBC__)
-    printf("stepped forks: not where the C library blocks all signals while it forks\n");
+    CANNOT_TRY("the C library blocks all signals while it forks");
     return;
 #endif
     enum { STEPS = 6000 }; /* a fork here has some 4,000 */
-    if (!step_interrupt_after(STEPS, interrupt))
+    if (!step_interrupt_after(STEPS, interrupt)) {
+        CANNOT_TRY(no_steps);
         return;
+    }
     step_end();
     size_t forks = scaled_work(40);
     for (size_t i = 0; i < forks; i++) {
@@ -324,8 +330,10 @@ static void left_by_longjmp(int flags)
         CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
         if (sigsetjmp(way_out, 1) == 0) {
             steps_left = step + 4;
-            if (!step_begin())
+            if (!step_begin()) {
+                CANNOT_TRY(no_steps);
                 return;
+            }
             kept = family.malloc(48);
             step_end();
         }

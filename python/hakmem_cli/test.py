@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
 from dataclasses import dataclass, field
+from pathlib import Path
 from xml.etree import ElementTree
 
 from hakmem_cli import build, packages, ports, programs, venv
 from hakmem_cli.say import CannotError, say
+
+# A line of cmocka's, and of tests/support/check.h, but for its sum of them.
+_SKIPPED = re.compile(r"^\[  SKIPPED \] (?!\d+ test\(s\))(.+?)\s*$", re.MULTILINE)
+_OUTPUT_BYTES = 1 << 20
 
 PRESETS = ("release", "debug", "tsan", "asan", *ports.PRESETS)
 
@@ -39,16 +45,27 @@ def _build(preset: str, count: Count) -> bool:
 
 
 def _count_case(case: ElementTree.Element, name: str, count: Count) -> None:
-    """A test that could not be started has the status "notrun" too, and is no skipped one."""
+    """A test that could not be started has the status "notrun" too, and is no skipped one. Parts of a test that ran say
+    themselves that they were skipped."""
     status = case.get("status")
     reason = case.find("skipped")
     message = "" if reason is None else reason.get("message", "")
     if status == "run":
         count.passed += 1
+        parts = _SKIPPED.findall(case.findtext("system-out") or "")
+        count.skipped += [f"{name}: {part}" for part in dict.fromkeys(parts)]
     elif status == "disabled" or (status == "notrun" and message.startswith("SKIP_")):
         count.skipped.append(f"{name} ({message})")
     else:
         count.failed.append(name)
+
+
+def _count_report(report: Path, preset: str, count: Count) -> None:
+    cases = list(ElementTree.parse(report).getroot().iter("testcase"))
+    if not cases:
+        count.failed.append(f"{preset}: ctest ran no test")
+    for case in cases:
+        _count_case(case, f"{preset}: {case.get('name')}", count)
 
 
 def _run_ctest(preset: str, count: Count, *, include_long: bool) -> None:
@@ -59,14 +76,14 @@ def _run_ctest(preset: str, count: Count, *, include_long: bool) -> None:
     # What starts threads of its own counts as two (tests/CMakeLists.txt).
     jobs = str(os.cpu_count() or 1)
     command = ["ctest", "--output-on-failure", "--output-junit", str(report), "--parallel", jobs]
+    command += ["--test-output-size-passed", str(_OUTPUT_BYTES)]
     if not include_long:
         command += ["--label-exclude", "^long$"]
     subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, check=False)
     if not report.exists():
         count.failed.append(f"{preset}: ctest left no results")
         return
-    for case in ElementTree.parse(report).getroot().iter("testcase"):
-        _count_case(case, f"{preset}: {case.get('name')}", count)
+    _count_report(report, preset, count)
 
 
 class _Result(unittest.TextTestResult):

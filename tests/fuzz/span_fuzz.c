@@ -87,8 +87,10 @@ static void purge(struct input *input)
     CHECK(bytes <= before.dirty_bytes && after.dirty_bytes <= before.dirty_bytes - bytes);
     if (refused)
         refused_bytes = after.dirty_bytes;
-    else if (kind % 2 == 0)
+    if (!refused && kind % 2 == 0) {
         CHECK(after.dirty_bytes <= refused_bytes);
+        refused_bytes = after.dirty_bytes;
+    }
 }
 
 static void change(struct run *run, struct input *input)

@@ -212,5 +212,13 @@ class Surroundings(unittest.TestCase):
             self.assertEqual(result.returncode, -9)
 
 
+class Result(unittest.TextTestResult):
+    """Says what is skipped in a line that `hakmem test` counts."""
+
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
+        super().addSkip(test, reason)
+        print(f"[  SKIPPED ] {test.id()}: {reason}", flush=True)
+
+
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(testRunner=unittest.TextTestRunner(resultclass=Result))

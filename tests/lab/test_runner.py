@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 import unittest
@@ -128,8 +129,9 @@ class Run(unittest.TestCase):
             self.assertTrue(0 <= sample.extra["huge_kib"] <= one.peak)
 
     def test_system_calls_are_counted(self) -> None:
-        calls = runner.system_calls(shell("exit 0"), PLAIN)
-        self.assertEqual(calls.get("execve", 0) if calls else 1, 1)
+        if shutil.which("strace") is None:
+            self.skipTest("strace is not installed")
+        self.assertEqual(runner.system_calls(shell("exit 0"), PLAIN).get("execve"), 1)
 
 
 if __name__ == "__main__":

@@ -195,10 +195,14 @@ int main(int argc, char **argv)
         else
             return 64;
     }
+    int unknown = argc - at;
     for (const struct protocol_scenario *scenario = scenarios; scenario->name != NULL; scenario++) {
         bool wanted = at == argc;
-        for (int i = at; i < argc; i++)
-            wanted |= strcmp(argv[i], scenario->name) == 0;
+        for (int i = at; i < argc; i++) {
+            bool named = strcmp(argv[i], scenario->name) == 0;
+            wanted |= named;
+            unknown -= named;
+        }
         if (!wanted)
             continue;
         ran++;
@@ -213,5 +217,5 @@ int main(int argc, char **argv)
             failures++;
         }
     }
-    return ran == 0 || failures > 0;
+    return ran == 0 || unknown != 0 || failures > 0;
 }

@@ -72,10 +72,17 @@ class Check(unittest.TestCase):
         self.assertEqual(run(*RUN, "/nowhere/to/be/found").returncode, 127)
 
     def test_signals_are_handed_on(self) -> None:
-        with subprocess.Popen([*RUN, "sleep", "100"], stderr=subprocess.DEVNULL) as process:
-            time.sleep(1.0)
-            process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(timeout=60), -signal.SIGTERM)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            traps = f"trap 'exit 3' {number.value}; echo ready; while :; do sleep 0.1; done"
+            command = [*RUN, "/bin/sh", "-c", traps]
+            with (
+                self.subTest(number),
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process,
+            ):
+                assert process.stdout is not None
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=60), 3)
 
     def test_late_signals_do_not_end_the_report(self) -> None:
         """Nor do they reach another process: the program has ended, and its report is still being shown."""

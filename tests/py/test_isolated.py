@@ -1,4 +1,4 @@
-"""How `hakmem test` counts the tests that run in a private environment: nothing that fails is left out."""
+"""How `hakmem test` counts: nothing that fails is left out, of ctest's tests and of those in a private environment."""
 
 from __future__ import annotations
 
@@ -18,6 +18,39 @@ from hakmem_cli import ports  # noqa: E402
 from hakmem_cli import test as command  # noqa: E402
 
 PASSES = "class Good(unittest.TestCase):\n    def test_good(self):\n        pass\n"
+
+
+class CTest(unittest.TestCase):
+    def count(self, cases: str) -> command.Count:
+        count = command.Count()
+        with tempfile.TemporaryDirectory() as directory:
+            report = Path(directory) / "results.xml"
+            report.write_text(f"<testsuite>{cases}</testsuite>")
+            command._count_report(report, "release", count)
+        return count
+
+    def test_each_end_is_counted(self) -> None:
+        count = self.count(
+            '<testcase name="good" status="run"><system-out>fine</system-out></testcase>'
+            '<testcase name="bad" status="fail"><failure message=""/></testcase>'
+            '<testcase name="lost" status="notrun"><skipped message="Unable to find executable"/></testcase>'
+            '<testcase name="left" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>'
+            '<testcase name="off" status="disabled"/>'
+        )
+        self.assertEqual((count.passed, count.failed), (1, ["release: bad", "release: lost"]))
+        self.assertEqual(count.skipped, ["release: left (SKIP_RETURN_CODE=77)", "release: off ()"])
+
+    def test_parts_that_are_skipped_are_told(self) -> None:
+        lines = (
+            "[ RUN ] a",
+            *(f"[  SKIPPED ] {one}" for one in ("a", "b: no rights", "1 test(s), listed below:", "a")),
+        )
+        out = "\n".join(lines)
+        count = self.count(f'<testcase name="good" status="run"><system-out>{out}</system-out></testcase>')
+        self.assertEqual((count.passed, count.skipped), (1, ["release: good: a", "release: good: b: no rights"]))
+
+    def test_no_test_is_a_failure(self) -> None:
+        self.assertEqual(self.count("").failed, ["release: ctest ran no test"])
 
 
 class Isolated(unittest.TestCase):

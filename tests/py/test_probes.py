@@ -58,6 +58,8 @@ class Probes(unittest.TestCase):
         refills = sum(row["refills"] for row in stats["classes"])
         self.assertTrue(0 < seen["refills"] <= refills, (seen, refills))
         self.assertGreater(seen["filled"], seen["refills"])
+        flushes = sum(row["flushes"] for row in stats["classes"])
+        self.assertTrue(0 < seen["flushes"] <= flushes, (seen, flushes))
 
     def trace(self, program: subprocess.Popen[str], text: str) -> dict[str, int]:
         """Lets the program go when the probes are attached; what was counted until its end."""

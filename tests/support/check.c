@@ -12,6 +12,12 @@ void check_set_note(const char *note)
     check_note = note;
 }
 
+void check_skipped(const char *what, const char *reason)
+{
+    printf("[  SKIPPED ] %s: %s\n", what, reason);
+    fflush(stdout);
+}
+
 void check_failed(const char *file, int line, const char *condition)
 {
     char text[512];

@@ -9,6 +9,11 @@
 
 __attribute__((noreturn)) void check_failed(const char *file, int line, const char *condition);
 
+/* This function's case cannot be tried here: says so in a line that `hakmem test` counts. The caller returns. */
+#define CANNOT_TRY(reason) check_skipped(__func__, (reason))
+
+void check_skipped(const char *what, const char *reason);
+
 /* A line that check_failed writes too, to say how to repeat the run. The string must stay alive. */
 void check_set_note(const char *note);
 

@@ -168,13 +168,17 @@ static void take_over(void)
 /* A handler of who waits at the door puts a free off, and the fork comes while it does: what is not there yet is no block. */
 static void child_inherits_what_was_put_off(void)
 {
-    if (HAK_SANITIZED) /* which keep signals back */
+    if (HAK_SANITIZED) {
+        CANNOT_TRY("the sanitizers keep signals back");
         return;
+    }
     CHECK(pthread_atfork(interrupt_the_visitor, NULL, NULL) == 0); /* runs after the allocator's */
     forks_heap = heap_own();
     CHECK(signal(SIGTRAP, stop_between) != SIG_ERR && signal(SIGUSR1, free_step_by_step) != SIG_ERR);
-    if (!step_begin())
+    if (!step_begin()) {
+        CANNOT_TRY("this processor is not stepped");
         return;
+    }
     step_end();
     put_off = hak_malloc(FORK_SIZE);
     fork_among_visits(take_over);

@@ -281,8 +281,10 @@ static void every_call_of_a_kind(void)
 /* The real system refuses: there is no more address space. */
 static void address_space_runs_out(void)
 {
-    if (HAK_SANITIZED || process_is_emulated())
-        return; /* the sanitizers need more of it than there could be; qemu-user does not limit it */
+    if (HAK_SANITIZED || process_is_emulated()) {
+        CANNOT_TRY("the sanitizers need more of it than there could be; qemu-user does not limit it");
+        return;
+    }
     enum { MOST = 1000 };
     static unsigned char *held[MOST];
     size_t got = 0;

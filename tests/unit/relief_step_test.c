@@ -69,8 +69,10 @@ static void step_through(void (*action)(void), bool once)
         CHECK(heap->in_door == 0 && !fork_holds_any_lock());
         hak_free(block);
         CHECK(instruction < STEPS_MOST);
-        if (!step_was_interrupted())
+        if (!step_was_interrupted()) {
+            CHECK(instruction > EACH);
             break;
+        }
     }
 }
 

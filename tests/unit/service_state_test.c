@@ -185,8 +185,10 @@ static void thread_locals_are_zero(void)
 /* Where nothing can be given back, it is cleared. */
 static void locked_memory_is_cleared(void)
 {
-    if (geteuid() != 0 || mlockall(MCL_FUTURE) != 0)
-        return; /* not allowed here, or not so much */
+    if (geteuid() != 0 || mlockall(MCL_FUTURE) != 0) {
+        CANNOT_TRY("so much memory may not be locked");
+        return;
+    }
     thread_locals_are_zero();
 }
 

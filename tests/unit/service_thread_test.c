@@ -146,8 +146,7 @@ static void give_no_memory(void)
 {
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
     const struct rlimit plenty = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
-    if (setrlimit(RLIMIT_AS, &none) != 0)
-        return;
+    CHECK(setrlimit(RLIMIT_AS, &none) == 0);
     CHECK(!os_service_start(service_count_round, service_name, service_wide));
     CHECK(setrlimit(RLIMIT_AS, &plenty) == 0);
 }
@@ -156,8 +155,7 @@ static void give_no_memory(void)
 static void give_no_thread(void)
 {
     struct rlimit limit;
-    if (getuid() == 0 && setuid(65534) != 0)
-        return;
+    CHECK(getuid() != 0 || setuid(65534) == 0);
     CHECK(getrlimit(RLIMIT_NPROC, &limit) == 0);
     rlim_t most = limit.rlim_cur;
     limit.rlim_cur = 0;

@@ -125,7 +125,8 @@ HAK_EXPORT int hak_check_start(void) HAK_NOTHROW;
  * allocate or free meanwhile. Not from signal handlers. (hakmem's own) */
 HAK_EXPORT size_t hak_check(void) HAK_NOTHROW;
 
-/* What the process holds in this heap. Bytes of small blocks are those of their size classes, of large ones whole pages. */
+/* What the process holds in this heap. Bytes of small blocks are those of their size classes, in check
+ * mode those requested; of large ones whole pages. */
 struct hak_stats {
     /* Gauges, exact while no other thread allocates. */
     size_t small_blocks;    /* live, up to 32 KiB; in check mode of all sizes */

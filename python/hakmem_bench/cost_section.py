@@ -25,7 +25,7 @@ KINDS = {
 # The others beside them are made of hardly anything but malloc and free.
 REAL = "programs"
 
-_PROVENANCE = ("date", "commit", "machine", "CPU", "processors", "kernel", "libc")
+_PROVENANCE = ("date", "commit", "machine", "processors", "kernel", "libc")
 
 
 @dataclass(frozen=True)

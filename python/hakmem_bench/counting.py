@@ -32,6 +32,9 @@ _EVENTS = {
 }
 
 
+# What a peer does otherwise under valgrind.
+CAVEATS = {"google-tcmalloc": "valgrind knows no restartable sequences, so it has no caches per processor here"}
+
 # What valgrind itself says, of which the last line tells nothing of why a program failed.
 _OF_VALGRIND = re.compile(r"^==\d+==.*$", re.MULTILINE)
 

@@ -71,13 +71,13 @@ class Figures:
         return Overall(mean, tests) if mean else None
 
     def pairs(self) -> tuple[int, int] | None:
-        """The fewest and the most pairs behind a ratio."""
+        """The fewest and the most pairs behind a ratio; of tests for which one run is enough, none."""
         counts = [
             ratio.pairs
             for value in VALUES
             for test in self.tests(value)
             for peer in self.peers
-            if (ratio := self.ratio(test, peer.name, value))
+            if not test.memory_only and (ratio := self.ratio(test, peer.name, value))
         ]
         return (min(counts), max(counts)) if counts else None
 

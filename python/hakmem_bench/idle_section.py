@@ -8,6 +8,7 @@ from hakmem_bench.figures import Figures
 from hakmem_bench.markup import allocator_table, cell
 from hakmem_bench.memory import Idle
 from hakmem_bench.model import OURS, TestResult
+from hakmem_bench.notes import note_of
 
 _HEADINGS = ["returned", "bound", "of empty pages", "90 % after", "peak", "at the end", "kept"]
 
@@ -56,7 +57,7 @@ def _of_test(figures: Figures, test: TestResult, notes: dict[str, str]) -> list[
     idles = _idles(figures, test)
     parts = [_seen(idles), allocator_table(figures, test, _HEADINGS, lambda name: _cells(idles.get(name)))]
     if OURS in idles and not memory.gives_back_most(idles[OURS]):
-        note = notes.get(f"{test.name} returned", "not yet looked into")
+        note = note_of(notes, f"{test.name} returned")
         parts.append(f"Why hakmem keeps empty pages: {cell(note)}.")
     lazy = [f"{name} {fig.size(one.lazy)}" for name, one in idles.items() if one.lazy]
     if lazy:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from hakmem_bench import charts, stats
 from hakmem_bench import figures as fig
+from hakmem_bench.counting import CAVEATS
 from hakmem_bench.figures import TIME, VALUES, Figures
 from hakmem_bench.markup import cell, ratio_text, table, value_and_ratio
 from hakmem_bench.model import OURS, Result, TestResult
+from hakmem_bench.notes import note_of, references
 from hakmem_bench.stats import Ratio
 from hakmem_bench.table import COUNTED, count_cells, in_order
 
@@ -82,12 +84,13 @@ def _behind(figures: Figures, notes: dict[str, str]) -> str:
     head = f"## Where hakmem is behind\n\nTests whose ratio to the best peer of the test is above {BEHIND:.2f}, "
     head += "start-up apart.\n\n"
     headings = ["test", "what", "best peer", "hakmem / best peer", "why, and what was tried"]
+    found = [(value, *one) for value in VALUES for one in behind(figures, value)]
     rows = [
-        [name, VALUES[value], peer, ratio_text(ratio), notes.get(note, "not yet looked into")]
-        for value in VALUES
-        for name, note, peer, ratio in behind(figures, value)
+        [name, VALUES[value], peer, ratio_text(ratio), note_of(notes, note)] for value, name, note, peer, ratio in found
     ]
-    return head + (table(headings, rows, left=5) if rows else "No test.")
+    if not rows:
+        return head + "No test."
+    return head + table(headings, rows, left=5) + references(notes, [note for _, _, note, _, _ in found])
 
 
 def behind(figures: Figures, value: str) -> Iterator[tuple[str, str, str, Ratio]]:
@@ -148,6 +151,8 @@ def _counts(result: Result) -> str:
     if not result.counts:
         return ""
     parts = ["## Counted under valgrind, per operation"]
+    counted = {one.peer for one in result.counts}
+    parts += [f"{cell(peer)}: {why}." for peer, why in CAVEATS.items() if peer in counted]
     for test in dict.fromkeys(count.test for count in result.counts):
         rows = [
             [count.peer, *(count_cells(count) if count.status == "ok" else [count.status] + [""] * (len(COUNTED) - 1))]

@@ -12,8 +12,9 @@ from hakmem_bench.markdown import BEHIND, behind
 from hakmem_bench.markup import allocator_table, cell, ratio_text, table, value_and_ratio
 from hakmem_bench.memory import Huge
 from hakmem_bench.model import OURS, Result, TestResult
+from hakmem_bench.notes import note_of, references
 
-_PROVENANCE = ("date", "commit", "machine", "CPU", "processors", "memory", "kernel", "libc", "huge pages")
+_PROVENANCE = ("date", "commit", "machine", "processors", "memory", "kernel", "libc", "huge pages")
 
 _MODES = {
     "madvise": "The kernel gives huge pages where a program asks for them, so those here were asked for.",
@@ -144,13 +145,15 @@ def _suite(figures: Figures, notes: dict[str, str]) -> str:
 
 
 def _behind(figures: Figures, notes: dict[str, str]) -> str:
+    found = list(behind(figures, MEMORY))
     rows = []
-    for name, note, peer, ratio in behind(figures, MEMORY):
+    for name, note, peer, ratio in found:
         test = figures.test(name)
         own = figures.typical(test, OURS, MEMORY) if test else "–"
-        rows.append([name, own, peer, ratio_text(ratio), notes.get(note, "not yet looked into")])
+        rows.append([name, own, peer, ratio_text(ratio), note_of(notes, note)])
     headings = ["test", OURS, "best peer", "hakmem / best peer", "why, and what was tried"]
-    return "Start-up apart.\n\n" + (table(headings, rows, left=5) if rows else "No test.")
+    told = table(headings, rows, left=5) + references(notes, [note for _, note, _, _ in found]) if rows else "No test."
+    return f"Start-up apart.\n\n{told}"
 
 
 def _huge_pages(figures: Figures) -> str:

@@ -204,7 +204,7 @@ def _print_changes(
     for heading in ("first", "second", "second / first"):
         table.add_column(heading, justify="right")
     table.add_column("")
-    table.caption = "better, worse: the intervals do not overlap"
+    table.caption = f"better, worse: the intervals do not overlap, and are of {fig.LEAST_PAIRS} pairs or more"
     table.caption_justify = "left"
     for name, old in before.items():
         new = after.get(name)
@@ -223,6 +223,8 @@ def _print_changes(
 
 
 def _verdict(first: Ratio, second: Ratio) -> str:
+    if min(first.pairs, second.pairs) < fig.LEAST_PAIRS:
+        return "tie"  # intervals of few pairs are too narrow
     if second.high < first.low * (1 - _ROUNDING):
         return "better"
     return "worse" if second.low > first.high * (1 + _ROUNDING) else "tie"

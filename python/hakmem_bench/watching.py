@@ -36,7 +36,7 @@ PROGRAMS = (
 BARE = counting.COUNTED
 
 SAME = {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
-_PROVENANCE = ("date", "commit", "machine", "CPU", "libc")
+_PROVENANCE = ("date", "commit", "machine", "libc")
 
 
 def peers_of(ours: Peer) -> list[Peer]:

@@ -1,4 +1,4 @@
-/* The statistics as one JSON object on one line: schema "hakmem-stats" (docs/observability.md explains each field). */
+/* The statistics as one JSON object on one line: schema "hakmem-stats" (docs/statistics.md explains each field). */
 #ifndef HAK_API_STATS_JSON_H
 #define HAK_API_STATS_JSON_H
 

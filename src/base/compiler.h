@@ -3,7 +3,8 @@
 #ifndef HAK_BASE_COMPILER_H
 #define HAK_BASE_COMPILER_H
 
-/* Is this the hardened library? Of the same sources; its own are heap/seal.c, heap/delay.c and api/hardened.c. */
+/* Is this the hardened library? Of the same sources; its own are api/hardened.c, heap/seal.c, delay.c and
+ * fence.c, large/fenced.c and base/zero.c. */
 enum { HARDENED = HAK_HARDENED };
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* From now on, as policy.checks says. By the first thread of the program. */
+/* From now on, as policy.checks says. By the first thread of the program, or by whoever asks for it later (api/check.c). */
 void check_start(void);
 
 /* Verifies the zones of all live blocks and the content of those in quarantine. The first fault ends the process with a

@@ -1,5 +1,5 @@
 /*
- * Crash reports (HAKMEM_CRASH=1): what the library knows when the process is about to die, on stderr. Of SIGSEGV, SIGBUS and
+ * Crash reports (HAKMEM_CRASH=1): what the library knows when the process is about to die, in the report. Of SIGSEGV, SIGBUS and
  * SIGABRT, and after the line of its own fatal errors. Allocates nothing, takes no lock.
  */
 #ifndef HAK_CHECK_CRASH_H
@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* From now on. At the start of the program, by its first thread. Handlers that the program installs for these signals take
- * the place of ours; those from before are called after it. */
+/* From now on. At the start of the program, or by whoever asks for it later (api/check.c). Handlers that the program installs for
+ * these signals take the place of ours; those from before are called after it. */
 void crash_start(void);
 
 /* Waits while another thread writes its report, as *word says by `value`: the process must not end meanwhile. Not for ever, and

@@ -38,7 +38,7 @@ struct guard_slot {
     struct guard_event freed;
 };
 
-/* Before the first heap is born: from now on one in policy.guard_bytes is sampled. */
+/* In the constructor: from now on one in policy.guard_bytes is sampled. */
 void guard_start(void);
 
 /* Where an address lies among the slots. */

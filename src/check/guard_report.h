@@ -15,7 +15,7 @@ enum guard_fault {
     GUARD_WRITTEN_BEYOND, /* before it was freed: the bytes behind its end have changed */
 };
 
-/* Writes it to stderr and aborts. */
+/* Writes it to the report and aborts. */
 _Noreturn COLD void guard_report_pointer(enum guard_fault fault, uintptr_t address, struct guard_place place);
 
 /* From now on SIGSEGV at an address among the slots is reported, and then goes to the program's handler. Anywhere, once

@@ -13,7 +13,7 @@ struct place_event {
     size_t count;
 };
 
-/* Writes to stderr. `end` is that of the block as it was requested. */
+/* Writes to the report. `end` is that of the block as it was requested. */
 void place_write(uintptr_t address, uintptr_t start, uintptr_t end, const struct place_event *allocated,
                  const struct place_event *freed);
 

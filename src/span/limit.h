@@ -1,6 +1,6 @@
 /*
  * Limits on what the process holds, and the account of it: bytes of units in runs, or free and still written, and of
- * committed metadata. That is an upper bound of what is resident here (less the tables of the arena, 1/1000 more).
+ * committed metadata. That is an upper bound of what is resident here (less the tables of the arena, 1/480 more).
  *
  * A run beyond the hard limit is refused. One beyond the soft limit is granted, and limit_pressed says so: whoever took
  * it sees to it, before the program gets the memory, that what can be given back is (heap/relief.h). For the soft limit

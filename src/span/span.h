@@ -2,9 +2,9 @@
  * Spans: runs of units, cut from superslabs. A run of up to 128 units is taken from one superslab; a longer
  * one starts on a superslab and covers neighbours whole, up to the last. Either may be extended.
  *
- * Placement prefers units that were written before, which have their pages; then full superslabs, so that others become
- * empty; then the tightest hole. Freed units keep their pages until span_purge_* gives them back: what is in purge.c, when
- * in decay.h.
+ * Placement prefers units that were written before, which have their pages; then the tightest hole, of equal ones in the
+ * fullest superslab, so that others become empty. Freed units keep their pages until span_purge_* gives them back: what is
+ * in purge.c, when in decay.h.
  *
  * Any thread; every function takes locks of the span layer, of which there are several where many processors meet
  * (shards.h), and no function is called with one held. Tags and spans of the arena are the caller's to write.
@@ -22,7 +22,7 @@
 #include "os/os.h"
 
 /* Where the kernel would promise a process no more than there is, nor is more promised here: the program is told at once, and not
- * by a signal when it has used what there is. Its tables alone would take 1/1000 of it. Takes no lock. */
+ * by a signal when it has used what there is. Its tables alone would take 1/480 of it. Takes no lock. */
 ALWAYS_INLINE bool span_may_promise(size_t units)
 {
     size_t bytes = units << UNIT_SHIFT;

@@ -198,12 +198,11 @@ def _counts(chance: random.Random) -> list[Counts]:
 def _provenance() -> dict[str, str]:
     return {
         "date": "2026-11-21 07:03 UTC",
-        "library": "hakmem 0.1.0, GNU 12.2.0, release",
         "build id": "6c0f3a8be1d94d0c6f0aa1b2c3d4e5f60718293a",
+        "build": "hakmem 0.1.0, commit 3669678f1493, GNU 12.2.0, flags -O2 -g, release",
         "commit": "3669678f1493",
-        "flags": "-O2 -g",
-        "CPU": "An Example 9000 <8 cores>",
-        "CPUs": "2",
+        "machine": "x86_64, An Example 9000 <8 cores>",
+        "processors": "2 of 2",
         "memory": "24 GiB",
         "kernel": "Linux 6.18.44",
         "libc": "glibc 2.36-9+deb12u14",

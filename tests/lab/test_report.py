@@ -21,6 +21,7 @@ from rich.console import Console  # noqa: E402
 
 from hakmem_bench import charts, figures, markdown, page, stats, table  # noqa: E402
 from hakmem_bench.model import Result, Sample, TestResult  # noqa: E402
+from hakmem_bench.notes import references  # noqa: E402
 
 VOID = {"meta", "br", "input", "link", "img", "hr", "wbr"}
 NO_NUMBER = re.compile(r"(?<![a-z])-?(nan|inf|None)(?![a-z])")
@@ -260,6 +261,20 @@ class Words(unittest.TestCase):
         self.assertIn("| c | time | glibc | **1.50 (1.50 to 1.50)** | A cause \\| and a cure |", text)
         self.assertIn("| b | time | glibc | **1.12 (1.12 to 1.12)** | not yet looked into |", text)
 
+    def test_what_a_reason_refers_to_is_there(self) -> None:
+        notes = {
+            "c": "as d, and more",
+            "d": "as many as b: a cause",
+            "b": "its own",
+            "c memory": "as d",
+            "d memory": "as large as it is; as c",
+        }
+        told = "- d, time: as many as b: a cause\n- b, time: its own"
+        self.assertEqual(references(notes, ["c"]), f"\n\nWhat the reasons refer to:\n\n{told}")
+        self.assertIn("- d, peak memory: as large as it is; as c", references(notes, ["c memory"]))
+        self.assertEqual(references(notes, ["b"]), "")
+        self.assertEqual(references(notes, ["c", "d", "b"]), "")
+
     def test_criteria_of_the_original_are_in_its_units(self) -> None:
         result = fake.only(["hakmem", "glibc"])
         rate, vm, larson = ratio_of(*[0.02] * 7), ratio_of(*[15.5] * 7), ratio_of(*[0.004] * 7)
@@ -281,6 +296,13 @@ class Words(unittest.TestCase):
         self.assertIn("come from 5 pairs only", printed(result, 100))
         result.tests = [ratio_of(*[0.5] * 6)]
         self.assertNotIn("come from", printed(result, 100))
+
+    def test_tests_of_one_run_are_not_what_few_pairs_means(self) -> None:
+        result = fake.only(["hakmem", "glibc"])
+        once = ratio_of(0.5)
+        once.name, once.memory_only = "idle", True
+        result.tests = [ratio_of(*[0.5] * 7), once]
+        self.assertEqual(figures.Figures(result).pairs(), (7, 7))
 
     def test_numbers_have_three_digits_and_a_unit(self) -> None:
         self.assertEqual(figures.duration(0.0123), "12.3 ms")
@@ -309,6 +331,9 @@ class Compare(unittest.TestCase):
     def test_a_change_within_the_intervals_is_not(self) -> None:
         a, b = self.result(*[0.5, 0.6, 0.7, 0.8, 0.9] * 2), self.result(*[0.55, 0.65, 0.75, 0.85, 0.95] * 2)
         self.assertNotRegex(self.line(a, b), "better|worse")
+
+    def test_of_few_pairs_nothing_is_said(self) -> None:
+        self.assertRegex(self.line(self.result(*[0.8] * 5), self.result(*[0.6] * 7)), r"0\.75 *$")
 
     def test_drift_of_the_machine_cancels(self) -> None:
         before, after = self.result(*[0.8] * 7), self.result(*[0.8] * 7)

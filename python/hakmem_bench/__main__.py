@@ -76,13 +76,13 @@ def _list(console: Console) -> int:
 
 def _docs(path: Path) -> int:
     for file, text in documents.showing(path, documents.DOCS).items():
-        file.write_text(text)
+        file.write_text(text, encoding="utf-8")
     return 0
 
 
 def _page(path: Path) -> int:
     target = path.with_suffix(".html")
-    target.write_text(page.render(read(path)))
+    target.write_text(page.render(read(path)), encoding="utf-8")
     say(f"written: {target}")
     return 0
 

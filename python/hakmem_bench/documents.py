@@ -31,19 +31,19 @@ def showing(path: Path, docs: Path) -> dict[Path, str]:
     """The files in `docs` that show the result file, each with its text as it should be. Nothing is written."""
     if attacks.is_result(path):
         safety = docs / "safety.md"
-        return {safety: attack_section.put_into(safety.read_text(), attacks.read(path))}
+        return {safety: attack_section.put_into(safety.read_text(encoding="utf-8"), attacks.read(path))}
     return dict(_of_result(read(path), docs))
 
 
 def _of_result(result: Result, docs: Path) -> Iterator[tuple[Path, str]]:
     if watching.is_result(result):
         page = docs / "observability.md"
-        yield page, watching.put_into(page.read_text(), result)
+        yield page, watching.put_into(page.read_text(encoding="utf-8"), result)
     elif learning_run.is_result(result):
         yield from _of_learning(result, docs)
     elif (part := cost_section.part_of(result)) is not None:
         page = docs / part.document
-        yield page, cost_section.put_into(page.read_text(), part, result)
+        yield page, cost_section.put_into(page.read_text(encoding="utf-8"), part, result)
     else:
         notes: dict[str, str] = json.loads(_NOTES.read_text())
         yield docs / "benchmarks.md", markdown.benchmarks_page(result, notes)
@@ -54,7 +54,7 @@ def _of_result(result: Result, docs: Path) -> Iterator[tuple[Path, str]]:
 
 def _of_learning(result: Result, docs: Path) -> Iterator[tuple[Path, str]]:
     page = docs / "learning.md"
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     for part in (learning_section, learning_warm_section):
         if part.is_of(result):
             text = part.put_into(text, result)

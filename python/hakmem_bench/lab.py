@@ -174,7 +174,7 @@ def measure(
     if not result.complete:
         console.print("interrupted: what was measured is kept")
     html = output.with_suffix(".html")
-    html.write_text(page.render(result))
+    html.write_text(page.render(result), encoding="utf-8")
     table.print_result(result, console)
     console.print(f"result file {output}\npage        {html}")
     return result

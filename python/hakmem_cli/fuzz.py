@@ -141,7 +141,8 @@ def count(done: Run) -> None:
         "crashes": len(done.found) + int(str(before.get("crashes", 0))),
     }
     _RESULTS.write_text(json.dumps(dict(sorted(everything.items())), indent=2) + "\n")
-    DOCUMENT.write_text(generated.replaced(DOCUMENT.read_text(), _BEGIN, _END, table()))
+    text = generated.replaced(DOCUMENT.read_text(encoding="utf-8"), _BEGIN, _END, table())
+    DOCUMENT.write_text(text, encoding="utf-8")
 
 
 def _subject(name: str) -> str:

@@ -328,7 +328,7 @@ def run(names: list[str], *, check: bool = False) -> list[Row]:
 def _write_page() -> None:
     report = _read(RESULTS)
     if report is not None:
-        PAGE.write_text(render(report, _read(RESULTS_CHECKED)))
+        PAGE.write_text(render(report, _read(RESULTS_CHECKED)), encoding="utf-8")
 
 
 def _run_all(

@@ -12,6 +12,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,10 @@ from hakmem_cli.say import CannotError, say
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 
-_HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+# A terminal sends these to all of its foreground's processes: the program has got one already.
+_OF_TERMINALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH)
+_HANDED_ON = (*_OF_TERMINALS, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_SI_KERNEL = 0x80
 
 USE = "hakmem run [--mode M] [--policy FILE] [--check] [--hardened] [--stats FILE] [--live] -- PROGRAM ARGS..."
 
@@ -84,7 +88,8 @@ def _policy_file(name: str, environment: dict[str, str]) -> str:
 def live_directory() -> Path:
     """Where live pages lie, for this user only; `hakmem top` looks there. Those of processes that were killed go."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    usable = runtime.startswith("/") and os.access(runtime, os.W_OK)
+    # Who becomes root by way of su keeps the variable, and may write there; but it is another user's.
+    usable = runtime.startswith("/") and os.access(runtime, os.W_OK) and os.stat(runtime).st_uid == os.geteuid()
     path = Path(runtime, "hakmem") if usable else Path("/dev/shm", f"hakmem-{os.geteuid()}")
     try:
         path.mkdir(mode=0o700, exist_ok=True)
@@ -97,6 +102,13 @@ def live_directory() -> Path:
         if page.name.isdigit() and not Path("/proc", page.name).exists():
             page.unlink(missing_ok=True)
     return path
+
+
+def why_not_preloaded(library: str) -> str | None:
+    """None if it can be."""
+    if ":" in library or " " in library:
+        return f"the loader cannot preload a path with a colon or a space: {library}"
+    return None
 
 
 def _environment(how: How) -> dict[str, str]:
@@ -120,8 +132,9 @@ def _environment(how: How) -> dict[str, str]:
     if disable == "1":
         return environment
     library = str(build.ensure_library(build.HARDENED if how.hardened else build.LIBRARY))
-    if ":" in library or " " in library:
-        raise CannotError(f"the loader cannot preload a path with a colon or a space: {library}")
+    reason = why_not_preloaded(library)
+    if reason is not None:
+        raise CannotError(reason)
     others = environment.get("LD_PRELOAD")
     environment["LD_PRELOAD"] = f"{library}:{others}" if others else library
     return environment
@@ -148,36 +161,61 @@ def _end_as(status: int) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if -status != signal.SIGKILL:
         signal.signal(-status, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})  # it may have been handed on
     os.kill(os.getpid(), -status)
     return 128 - status
+
+
+def _start_child(program: list[str], environment: dict[str, str]) -> int:
+    """Its number. The signals that are handed on, and that of its end, wait from here on until they are asked for: none
+    comes too early. The program begins with them as this process did."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (*_HANDED_ON, signal.SIGCHLD))
+    of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored nobody is told of an end
+    child = os.fork()
+    if child != 0:
+        return child
+    try:
+        signal.signal(signal.SIGCHLD, of_children)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os._exit(_start(program, environment))
+    finally:
+        os._exit(NOT_EXECUTABLE)
+
+
+def _hand_on_signals(child: int) -> None:
+    """Until it has ended. Then it is there still, as a zombie, so that its number is no other process's."""
+    while True:
+        told = signal.sigwaitinfo((*_HANDED_ON, signal.SIGCHLD))
+        if told.si_signo == signal.SIGCHLD:
+            if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                return
+        elif told.si_pid != child and not (told.si_code == _SI_KERNEL and told.si_signo in _OF_TERMINALS):
+            with suppress(PermissionError):  # it may have become another user's
+                os.kill(child, told.si_signo)
 
 
 def _watch(program: list[str], environment: dict[str, str]) -> int:
     """Starts the program, and shows what is reported of it, with names and lines."""
     with tempfile.TemporaryDirectory(prefix="hakmem-") as directory:
-        report = Path(directory) / "report"
+        place = Path(directory, "reports")
+        place.mkdir()
+        report = place / "report"
         report.touch(mode=0o600)
         # The library has one place for reports and what is traced: what the user names for it counts.
         if "," not in environment.get("HAKMEM_TRACE", ""):
             environment.setdefault("HAKMEM_REPORT", str(report))
-        child = os.fork()
-        if child == 0:
-            try:
-                os._exit(_start(program, environment))
-            finally:
-                os._exit(NOT_EXECUTABLE)
-        for number in _HANDED_ON:
-            signal.signal(number, lambda number, _frame: os.kill(child, number))
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
-        ended = threading.Event()
-        shown = threading.Thread(target=symbolize.follow, args=(report, ended))
-        shown.start()
-        # Its number stays its own until all is shown: a signal that comes late is not handed on to another process.
-        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-        ended.set()
-        shown.join()
-        for number in _HANDED_ON:
-            signal.signal(number, signal.SIG_IGN)
+        with symbolize.opened(report) as file:
+            child = _start_child(program, environment)
+            ended = threading.Event()
+            shown = threading.Thread(target=symbolize.follow, args=(file, ended))
+            shown.start()
+            _hand_on_signals(child)
+            # Processes of it that go on write to standard error from now on: nobody would read what they write there.
+            place.rename(Path(directory, "ended"))
+            ended.set()
+            shown.join()
         _, status = os.waitpid(child, 0)
     return _end_as(os.waitstatus_to_exitcode(status))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import functools
 import itertools
 import os
 import re
@@ -17,10 +19,14 @@ from typing import TextIO
 from hakmem_cli.say import CannotError
 
 TOOL = "addr2line"
+_TABLES = "nm"  # comes with it
 _CALL = re.compile(r"^(?P<start>\s+#\d+ 0x[0-9a-f]+) \((?P<module>.+)\+0x(?P<offset>[0-9a-f]+)\)$")
 _DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 _UNKNOWN = "??"
 _ANY_BYTES = "surrogateescape"  # names of files may not be UTF-8; they pass as they are
+_FUNCTION = re.compile(r"(?P<start>[0-9a-f]+) (?P<size>[0-9a-f]+) [TtWwi] ")
+_MOST_MODULES = 64
+"""Whose tables of symbols are remembered: stack after stack goes through the same ones."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +34,15 @@ class _Call:
     start: str
     module: str
     offset: int
+    end: str  # of its line
 
 
 def _call(line: str) -> _Call | None:
-    found = _CALL.match(line.rstrip("\n"))
+    text = line.rstrip("\r\n")
+    found = _CALL.match(text)
     if not found:
         return None
-    return _Call(found["start"], found["module"], int(found["offset"], 16))
+    return _Call(found["start"], found["module"], int(found["offset"], 16), line[len(text) :] or "\n")
 
 
 def ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
@@ -61,19 +69,50 @@ def ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
     return known
 
 
+def _is_placed(place: str) -> bool:
+    return not place.partition(" at ")[2].startswith(_UNKNOWN)
+
+
+@functools.lru_cache(_MOST_MODULES)
+def _functions(module: str) -> list[tuple[int, int]]:
+    """Start and bytes of each in the module's tables of symbols, by address."""
+    found = []
+    for which in ([], ["--dynamic"]):
+        command = [_TABLES, "--print-size", "--defined-only", *which, module]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        functions = filter(None, map(_FUNCTION.match, done.stdout.splitlines()))
+        found += [(int(function["start"], 16), int(function["size"], 16)) for function in functions]
+    return sorted(found)
+
+
+def _is_covered(offset: int, functions: list[tuple[int, int]]) -> bool:
+    at = bisect.bisect_right(functions, (offset, 1 << 64)) - 1
+    return at >= 0 and offset < functions[at][0] + functions[at][1]
+
+
+def _sure(module: str, known: dict[int, list[str]]) -> dict[int, list[str]]:
+    """Where there is no debug information addr2line takes the nearest symbol before, however far that is: there only
+    one that covers the offset counts."""
+    unplaced = [offset for offset, places in known.items() if not _is_placed(places[-1])]
+    functions = _functions(module) if unplaced and shutil.which(_TABLES) is not None else []
+    unsure = {offset for offset in unplaced if not _is_covered(offset, functions)}
+    return {offset: places for offset, places in known.items() if offset not in unsure}
+
+
 def _lines(call: _Call, places: list[str]) -> Iterator[str]:
     for place in places or [_UNKNOWN]:
         function, _, where = place.partition(" at ")
         if function.startswith(_UNKNOWN):
-            yield f"{call.start} ({call.module}+{call.offset:#x})\n"
+            yield f"{call.start} ({call.module}+{call.offset:#x}){call.end}"
         else:
-            file = "" if where.startswith(_UNKNOWN) else " " + _DISCRIMINATOR.sub("", where)
-            yield f"{call.start} in {function}{file} ({call.module}+{call.offset:#x})\n"
+            file = " " + _DISCRIMINATOR.sub("", where) if _is_placed(place) else ""
+            yield f"{call.start} in {function}{file} ({call.module}+{call.offset:#x}){call.end}"
 
 
 def _stack(calls: list[_Call]) -> Iterator[str]:
-    modules = {call.module for call in calls}
-    known = {module: ask(module, sorted({c.offset for c in calls if c.module == module})) for module in modules}
+    known = {}
+    for module in {call.module for call in calls}:
+        known[module] = _sure(module, ask(module, sorted({c.offset for c in calls if c.module == module})))
     for call in calls:
         yield from _lines(call, known[call.module].get(call.offset, []))
 
@@ -88,20 +127,24 @@ def symbolized(lines: Iterable[str]) -> Iterator[str]:
             yield from (line for line, _ in group)
 
 
-def _growing(report: Path, ended: threading.Event) -> Iterator[str]:
+def opened(report: int | str | Path) -> TextIO:
+    """To be read: what it does not know passes as it is, ends of lines too."""
+    return open(report, encoding="utf-8", errors=_ANY_BYTES, newline="\n")
+
+
+def _growing(report: TextIO, ended: threading.Event) -> Iterator[str]:
     """Lines as they are appended to the file, until that has ended. A stack waits for the line after it."""
-    with report.open(encoding="utf-8", errors=_ANY_BYTES) as file:
-        rest = ""
-        while True:
-            last = ended.is_set()
-            for line in file.read().splitlines(keepends=True):
-                rest += line
-                if rest.endswith("\n"):
-                    yield rest
-                    rest = ""
-            if last:
-                return
-            ended.wait(0.1)
+    rest = ""
+    while True:
+        last = ended.is_set()
+        for line in report.read().splitlines(keepends=True):
+            rest += line
+            if rest.endswith("\n"):
+                yield rest
+                rest = ""
+        if last:
+            return
+        ended.wait(0.1)
 
 
 def _pass_on(lines: Iterable[str], to: TextIO) -> None:
@@ -110,7 +153,7 @@ def _pass_on(lines: Iterable[str], to: TextIO) -> None:
         to.flush()
 
 
-def follow(report: Path, ended: threading.Event) -> None:
+def follow(report: TextIO, ended: threading.Event) -> None:
     """Shows a report on standard error while it is written."""
     lines: Iterable[str] = _growing(report, ended)
     if shutil.which(TOOL) is not None:
@@ -121,6 +164,6 @@ def follow(report: Path, ended: threading.Event) -> None:
 def symbolize(path: str | None) -> int:
     if shutil.which(TOOL) is None:
         raise CannotError(f"{TOOL} is not installed (Debian: binutils)")
-    with open(sys.stdin.fileno() if path is None else path, encoding="utf-8", errors=_ANY_BYTES) as report:
+    with opened(sys.stdin.fileno() if path is None else path) as report:
         _pass_on(symbolized(report), sys.stdout)
     return 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 
-# An interrupt while modules are loaded is no error to show.
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+# An interrupt while modules are loaded is no error to show. Where it is ignored it stays so.
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import importlib  # noqa: E402
 import sys  # noqa: E402
@@ -24,7 +25,8 @@ def run(words: list[str]) -> int:
     module = importlib.import_module(f"hakmem_observe.{name}")
     parser = Parser(prog=f"hakmem {name}", description=module.__doc__, allow_abbrev=False, usage=module.USE)
     module.add_arguments(parser)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return int(getattr(module, name)(parser.parse_args(words[1:])))
 
 

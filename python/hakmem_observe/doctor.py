@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -71,7 +72,8 @@ def doctor(parsed: argparse.Namespace) -> int:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     found = _look(console, words, library, parsed.run) if words else []
     if not words or not words[0].isdigit():
-        found += _show(console, "Environment", environment.check(os.environ, library))
+        findings = chain(environment.check_library(library), environment.check(os.environ, library))
+        found += _show(console, "Environment", findings)
     found += _show(console, "Machine", machine.check())
     counts = {level: sum(finding.level is level for finding in found) for level in Level}
     bad = counts[Level.WARNING] + counts[Level.PROBLEM]

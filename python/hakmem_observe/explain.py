@@ -13,7 +13,7 @@ from hakmem_cli.policy_words import share
 from hakmem_cli.say import CannotError, printable
 from hakmem_observe import processes, procfs, report_series, words
 from hakmem_observe.remote import Process, Request
-from hakmem_observe.snapshot import Snapshot, read_series
+from hakmem_observe.snapshot import Snapshot, decode_series, read_series
 
 USE = (
     "hakmem explain PID|FILE [--pid N] [--all]; FILE: statistics, or a learned policy; "
@@ -149,11 +149,11 @@ def _of_process(pid: int) -> list[Snapshot]:
     taken = process.snapshot()
     if "knobs" in taken.more:
         return [taken]
-    with process.scratch() as (seen, inside):
-        result = process.request(Request.WRITE_STATISTICS, path=f"{inside}/statistics")
+    with process.scratch() as scratch:
+        result = process.request(Request.WRITE_STATISTICS, path=f"{scratch.inside}/statistics")
         if result:
             raise CannotError(f"process {pid}: its statistics cannot be written, error {result}")
-        return read_series(seen / "statistics")
+        return decode_series(scratch.read("statistics"), f"process {pid}")
 
 
 def _of_file(path: Path, pid: int | None, most: int | None) -> list[str]:

@@ -9,7 +9,7 @@ from hakmem_observe import words
 from hakmem_observe.snapshot import PARTS, Number, Snapshot
 
 _UNITS = ("bytes", "seconds")
-# Of rows of classes and threads: how it is now. All else there is a sum since the start.
+# Of rows of classes and threads: how it is now, as is what "memory" has too. All else there is a sum since the start.
 _ROW_GAUGES = ("live_blocks", "cached_blocks", "slabs", "slab_free_blocks", "live_bytes", "cached_bytes")
 
 
@@ -24,6 +24,7 @@ class _Families:
         self._lines: dict[str, list[str]] = {}
         self._kinds: dict[str, str] = {}
         self._about = {**words.ABOUT, **snapshot.about}
+        self.row_gauges = {*_ROW_GAUGES, *snapshot.memory} - {*words.COUNTER_BYTES}
 
     def add(self, name: str, value: Number, kind: str, about: str = "", **labels: object) -> None:
         """`about`: a name that has a text, or the text itself."""
@@ -57,7 +58,7 @@ def _add_rows(families: _Families, prefix: str, rows: list[dict[str, Any]], keys
             if name == "waited_ns":
                 name, value = "waited_seconds", (value or 0) / 1e9
             if name not in keys and isinstance(value, (int, float)):
-                kind = "gauge" if name in _ROW_GAUGES else "counter"
+                kind = "gauge" if name in families.row_gauges else "counter"
                 families.add(f"{prefix}_{name}", value, kind, name, **labels)
 
 
@@ -82,7 +83,8 @@ def render(snapshot: Snapshot) -> str:
     _add_rows(families, "thread", snapshot.threads, {"heap": "heap", "thread": "thread"})
     _add_rows(families, "lock", snapshot.locks, {"name": "lock"})
     for name, value in snapshot.os.items():
-        families.add("system_calls", value, "counter", "calls of the system, by name", call=name)
+        if name != "calls":  # the sum of the others
+            families.add("system_calls", value, "counter", "calls of the system, by name", call=name)
     for name, value in snapshot.profile.items():
         kind = "counter" if name in ("samples", "dropped") else "gauge"
         families.add(f"profile_{name}", value, kind, name)

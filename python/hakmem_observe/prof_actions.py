@@ -65,9 +65,9 @@ def stop(parsed: argparse.Namespace) -> int:
 @contextmanager
 def _dumped(asked: _Asked) -> Iterator[bytes]:
     """The text that the process writes."""
-    with asked.process.scratch() as (seen, name):
-        _ask(asked, Request.DUMP_PROFILE, "the profile cannot be written", path=f"{name}/profile")
-        yield profile_files.read_bytes(seen / "profile")
+    with asked.process.scratch() as scratch:
+        _ask(asked, Request.DUMP_PROFILE, "the profile cannot be written", path=f"{scratch.inside}/profile")
+        yield scratch.read("profile")
 
 
 def dump(parsed: argparse.Namespace) -> int:
@@ -78,7 +78,7 @@ def dump(parsed: argparse.Namespace) -> int:
     # The process may see other files under the same names than we do.
     roots = (Path(f"/proc/{pid}/root"), Path("/"))
     with _dumped(_Asked.of(parsed)) as data:
-        profile = profile_files.decode(data, f"process {pid}", roots)
+        profile = profile_files.decode(data, f"process {pid}", roots, Path(f"/proc/{pid}/exe"))
         _write(parsed, target, data, profile)
     return 0
 

@@ -30,12 +30,12 @@ def read_bytes(path: Path) -> bytes:
         raise CannotError(f"{path}: {error.strerror}") from error
 
 
-def decode(data: bytes, name: str, roots: Iterable[Path] = (Path("/"),)) -> Profile:
-    """`roots`: where the process's programs and libraries are."""
+def decode(data: bytes, name: str, roots: Iterable[Path] = (Path("/"),), running: Path | None = None) -> Profile:
+    """`roots`: where the process's programs and libraries are. `running`: its program, if that can be read there."""
     try:
         if data.startswith(pprof.MAGIC):
             return pprof.decode(data)
-        return symbols.resolve(heap_profile.parse(data.decode(errors="replace")), roots)
+        return symbols.resolve(heap_profile.parse(data.decode(errors="replace")), roots, running)
     except NotAProfileError as error:
         raise CannotError(f"{name}: {error}") from error
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from enum import IntEnum
-from pathlib import Path
 from typing import Protocol
 
 from hakmem_cli import files
 from hakmem_cli.say import CannotError
 from hakmem_observe import layout as lay
-from hakmem_observe import locate, procfs
+from hakmem_observe import locate, procfs, scratch
 from hakmem_observe.errors import AbsentError, DeniedError, EndedError
 from hakmem_observe.live_page import LivePage
 from hakmem_observe.memory import Memory
 from hakmem_observe.reading import Reader
+from hakmem_observe.scratch import Scratch
 from hakmem_observe.snapshot import Snapshot
 
 WAIT_SECONDS = 3.0
@@ -161,6 +159,10 @@ class Process:
             raise CannotError(otherwise)
         time.sleep(_POLL_SECONDS)
 
+    def scratch(self) -> AbstractContextManager[Scratch]:
+        """A directory for what it is asked to write."""
+        return scratch.of(self.pid)
+
     def _head(self) -> lay.Head:
         data = self._words.read(0, lay.HEAD_BYTES)
         if data is None:
@@ -172,34 +174,3 @@ class Process:
         if not self._words.write(offset, data):
             self._check()
             raise CannotError(f"process {self.pid}: its control block cannot be written")
-
-    @contextmanager
-    def scratch(self) -> Iterator[tuple[Path, str]]:
-        """A directory of the process's own, only for its user: as we see it, and as the process names it."""
-        try:
-            above = os.open(f"/proc/{self.pid}/root/tmp", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise CannotError(f"process {self.pid}: its /tmp cannot be opened: {error.strerror}") from error
-        try:
-            directory = self._make_directory(above)
-            try:
-                yield directory, f"/tmp/{directory.name}"
-            finally:
-                shutil.rmtree(directory, ignore_errors=True)
-        finally:
-            os.close(above)
-
-    def _make_directory(self, above: int) -> Path:
-        """By way of the descriptor it can be removed when the process is no more."""
-        user, group = procfs.owner(self.pid)
-        try:
-            directory = Path(tempfile.mkdtemp(prefix="hakmem-", dir=f"/proc/self/fd/{above}"))
-            try:
-                if os.geteuid() == 0:
-                    os.chown(directory, user, group)
-            except OSError:
-                directory.rmdir()
-                raise
-        except OSError as error:
-            raise CannotError(f"process {self.pid}: its /tmp cannot be written: {error.strerror}") from error
-        return directory

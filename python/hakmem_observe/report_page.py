@@ -81,13 +81,13 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.globals["vendored"] = lambda name: markupsafe.Markup((_HERE / "vendor" / name).read_text())
-    environment.globals["scripts"] = [_script(name) for name in _SCRIPTS]
+    environment.globals["vendored"] = lambda name: _text(_HERE / "vendor" / name)
+    environment.globals["scripts"] = [_text(_HERE / "templates" / name) for name in _SCRIPTS]
     return environment
 
 
-def _script(name: str) -> markupsafe.Markup:
-    return markupsafe.Markup((_HERE / "templates" / name).read_text())
+def _text(path: Path) -> markupsafe.Markup:
+    return markupsafe.Markup(path.read_text(encoding="utf-8"))
 
 
 def embedded(data: Any) -> markupsafe.Markup:

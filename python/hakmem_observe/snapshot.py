@@ -124,7 +124,8 @@ def _list(told: Any, key: str, where: str) -> list[dict[str, Any]]:
         raise CannotError(f'{where}: "{key}" is no list of objects')
     for row in rows:
         for name, value in row.items():
-            if not (isinstance(value, str) if name == "name" else _is_number(value)):
+            is_word = key == "locks" and name == "name"
+            if not (isinstance(value, str) if is_word else _is_number(value)):
                 raise CannotError(f'{where}: "{key}": "{name}" is no number: {json.dumps(value)[:40]}')
     return rows
 
@@ -236,6 +237,14 @@ def parse_series(text: str, where: str) -> list[Snapshot]:
     return series
 
 
+def decode_series(data: bytes, where: str) -> list[Snapshot]:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise CannotError(f"{where}: no text; legal is a statistics file, see HAKMEM_STATS") from error
+    return parse_series(text, where)
+
+
 def read_series(path: Path) -> list[Snapshot]:
     """Of a file of statistics: one object, or a series of them."""
     try:
@@ -244,9 +253,7 @@ def read_series(path: Path) -> list[Snapshot]:
             raise CannotError(f"{path}: {'no such file' if not path.exists() else kind}; legal is a statistics file")
         if path.stat().st_size > _LARGEST_FILE:
             raise CannotError(f"{path}: larger than 1 GiB; legal is a statistics file")
-        text = path.read_text()
+        data = path.read_bytes()
     except OSError as error:
         raise CannotError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise CannotError(f"{path}: no text; legal is a statistics file, see HAKMEM_STATS") from error
-    return parse_series(text, str(path))
+    return decode_series(data, str(path))

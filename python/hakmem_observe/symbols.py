@@ -18,6 +18,7 @@ from hakmem_observe.stacks import Amount, Call, Frame, Module, Profile, Site
 DEBUG = Path("/usr/lib/debug/.build-id")
 _DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 _WHERE = re.compile(r"(.*):(\d+|\?)")
+_DELETED = " (deleted)"
 
 
 def _frame(place: str) -> Frame | None:
@@ -51,27 +52,39 @@ def names_in(binary: elf.Binary, addresses: Iterable[int]) -> dict[int, tuple[Fr
     return known
 
 
-def _find(module: Module, roots: Iterable[Path]) -> elf.Binary | None:
+def _is_running(module: Module, running: Path) -> bool:
+    try:
+        return os.readlink(running) == module.path
+    except OSError:
+        return False
+
+
+def _find(module: Module, roots: Iterable[Path], running: Path | None) -> elf.Binary | None:
     if not module.path.startswith("/"):
         return None
+    if module.path.endswith(_DELETED):
+        # What has its name by now is another file. The program's own can be read while it runs.
+        return elf.binary(running) if running is not None and _is_running(module, running) else None
     for root in roots:
-        binary = elf.binary(root / module.path.removesuffix(" (deleted)").lstrip("/"))
+        binary = elf.binary(root / module.path.lstrip("/"))
         if binary is not None:
             return binary
     return None
 
 
 def _notes(modules: Iterable[Module], binaries: dict[str, elf.Binary | None], now_ms: int) -> list[str]:
-    unread, newer, gone = [], [], []
+    deleted, unread, newer, gone = [], [], [], []
     for path in dict.fromkeys(module.path for module in modules):
         binary = binaries.get(path)
         if path.startswith("/") and binary is None:
-            unread.append(path)
+            (deleted if path.endswith(_DELETED) else unread).append(path.removesuffix(_DELETED))
         elif binary is not None and not os.path.exists(binary.path):
             gone.append(path)
         elif binary is not None and binary.changed_ms > now_ms:
             newer.append(path)
     notes = [f"cannot be read, no names from there: {', '.join(unread)}"] if unread else []
+    if deleted:
+        notes.append(f"replaced or removed since the process loaded it, no names from there: {', '.join(deleted)}")
     if gone:
         notes.append(f"gone while names were looked up, some may be missing: {', '.join(gone)}")
     if newer:
@@ -81,8 +94,9 @@ def _notes(modules: Iterable[Module], binaries: dict[str, elf.Binary | None], no
     return notes
 
 
-def resolve(raw: HeapProfile, roots: Iterable[Path] = (Path("/"),)) -> Profile:
-    """The profile with names and with numbers that stand for all blocks. `roots`: where the process's files are."""
+def resolve(raw: HeapProfile, roots: Iterable[Path] = (Path("/"),), running: Path | None = None) -> Profile:
+    """The profile with names and with numbers that stand for all blocks. `roots`: where the process's files are;
+    `running`: its program, if it runs."""
     rate = raw.facts["rate"]
     modules = sorted(raw.modules, key=lambda module: module.start)
     starts = [module.start for module in modules]
@@ -94,7 +108,7 @@ def resolve(raw: HeapProfile, roots: Iterable[Path] = (Path("/"),)) -> Profile:
         if at >= 0 and address < modules[at].limit:
             homes[address] = modules[at]
     roots = tuple(roots)
-    binaries = {module.path: _find(module, roots) for module in modules}
+    binaries = {module.path: _find(module, roots, running) for module in modules}
     named = _named(homes, binaries)
     # The first is taken for the program's, by pprof too; what is compiled at run time may lie below it.
     main = next((module for module in modules if module.is_of_file), modules[0])

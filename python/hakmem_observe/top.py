@@ -21,13 +21,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _choose() -> int | None:
+def _choose() -> int:
+    """Ends the command if nobody chooses."""
     found = processes()
     if not found:
         raise CannotError(
             "no process of yours uses hakmem; start one with `hakmem run -- PROGRAM`, or ask `hakmem doctor`"
         )
-    return found[0] if len(found) == 1 else Chooser().run()
+    if len(found) == 1:
+        return found[0]
+    chooser = Chooser()
+    chosen = chooser.run()
+    if chosen is None:
+        raise SystemExit(chooser.return_code or 0)
+    return chosen
 
 
 def top(parsed: argparse.Namespace) -> int:
@@ -40,9 +47,6 @@ def top(parsed: argparse.Namespace) -> int:
         raise CannotError(
             "top: this is no terminal; for scripts there is `hakmem stat PID`, with --json, --every SECONDS"
         )
-    chosen = pid if pid is not None else _choose()
-    if chosen is None:
-        return 0
-    app = Top(Process(chosen))
+    app = Top(Process(pid if pid is not None else _choose()))
     app.run()
     return app.return_code or 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import io
 import os
 import resource
 import shutil
@@ -14,6 +17,7 @@ from unittest import mock
 import fakes
 
 from hakmem_cli.say import CannotError
+from hakmem_observe import doctor
 from hakmem_observe.checks import environment, machine, program, running
 from hakmem_observe.checks.finding import Finding, Level
 
@@ -155,6 +159,14 @@ class Environment(unittest.TestCase):
         self.assertIn(str(path), texts(found, Level.OK))
         self.assertFalse(path.exists())
 
+    def test_live_pages_have_a_directory(self) -> None:
+        directory = fakes.directory() / "pages"
+        directory.mkdir()
+        found = self.check(HAKMEM_LIVE=str(directory))
+        self.assertEqual(texts(found, Level.WARNING), "")
+        self.assertEqual(texts(found, Level.OK), f"set here: HAKMEM_LIVE={directory}")
+        self.assertEqual(list(directory.iterdir()), [])
+
     def test_learned_policy_is_read(self) -> None:
         path = fakes.directory() / "learned.policy"
         missing = self.check(HAKMEM_POLICY=str(path))
@@ -267,6 +279,16 @@ class Command(fakes.FakeTest):
         found = fakes.hakmem("doctor", str(os.getpid()))
         self.assertEqual(found.returncode, 1)
         self.assertRegex(found.stdout, r"problem  ?libhakmem is not mapped")
+
+    def test_library_that_run_refuses(self) -> None:
+        copy = fakes.directory() / "of two words" / "libhakmem.so"
+        copy.parent.mkdir()
+        shutil.copy(fakes.library(), copy)
+        out = io.StringIO()
+        parsed = argparse.Namespace(what=["--", str(fakes.program())], run=False)
+        with mock.patch.object(doctor.build, "ensure_library", return_value=copy), contextlib.redirect_stdout(out):
+            self.assertEqual(doctor.doctor(parsed), 1)
+        self.assertRegex(out.getvalue(), f"problem +the loader cannot preload a path with a colon or a space: {copy}")
 
     def test_names_that_are_not_utf_8_and_that_steer_terminals(self) -> None:
         copy = fakes.directory() / os.fsdecode(b"caf\xe9")

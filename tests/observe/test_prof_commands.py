@@ -10,6 +10,7 @@ import os
 import tempfile
 import unittest
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
@@ -30,6 +31,14 @@ MAPPED_LIBRARIES:
 """
 
 
+@dataclass
+class FakeScratch:
+    inside: str
+
+    def read(self, name: str) -> bytes:
+        return Path(self.inside, name).read_bytes()
+
+
 class FakeProcess:
     """A process that writes TEXT."""
 
@@ -45,9 +54,9 @@ class FakeProcess:
         return self.result
 
     @contextlib.contextmanager
-    def scratch(self) -> Iterator[tuple[Path, str]]:
+    def scratch(self) -> Iterator[FakeScratch]:
         with tempfile.TemporaryDirectory() as directory:
-            yield Path(directory), directory
+            yield FakeScratch(directory)
 
 
 class Commands(unittest.TestCase):

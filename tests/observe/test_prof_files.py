@@ -142,6 +142,33 @@ class Files(unittest.TestCase):
         self.assertEqual(gone.total("live"), self.profile.total("live"))
         self.assertIn("cannot be read, no names from there", gone.notes[0])
 
+    def test_program_that_was_built_anew(self) -> None:
+        """The file that has its name by now is another, whose names would be wrong."""
+        path = str(self.program)
+        text = self.heap.read_text().replace(f"{path}\n", f"{path} (deleted)\n")
+        found = profile_files.decode(text.encode(), "x")
+        self.assertEqual(found.total("live"), self.profile.total("live"))
+        frames = {frame.function for site in found.sites for frame in site.frames()}
+        self.assertTrue(all(re.fullmatch(r"leaker\+0x[0-9a-f]+", name) for name in frames), frames)
+        self.assertEqual({module.build_id for module in found.modules}, {""})
+        note = f"replaced or removed since the process loaded it, no names from there: {path}"
+        self.assertEqual(found.notes, (note,))
+
+    def test_program_that_was_built_anew_and_runs(self) -> None:
+        copy = self.directory / "copy"
+        shutil.copy2(self.program, copy)
+        text = self.heap.read_text().replace(f"{self.program}\n", f"{copy} (deleted)\n")
+        with subprocess.Popen([copy, "1", "1"], stdout=subprocess.PIPE) as process:
+            try:
+                assert process.stdout is not None
+                process.stdout.readline()
+                copy.unlink()
+                found = profile_files.decode(text.encode(), "x", running=Path(f"/proc/{process.pid}/exe"))
+            finally:
+                process.kill()
+        self.assertEqual([site.frames() for site in found.sites], [site.frames() for site in self.profile.sites])
+        self.assertEqual((found.modules[0].build_id, found.notes), (self.profile.modules[0].build_id, ()))
+
     def test_program_that_goes_meanwhile(self) -> None:
         """Its files are seen by way of the process, which may end while names are looked up."""
         whole = self.directory / "whole"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -92,6 +93,15 @@ class Live(unittest.TestCase):
         left = [path for path in Path("/tmp").glob("hakmem-*") if path.is_dir() and path.stat().st_uid == os.getuid()]
         self.assertFalse([path for path in left if (path / "profile").exists()])
 
+    def test_a_program_that_is_built_anew_meanwhile(self) -> None:
+        """Names are those of the program that runs."""
+        pid = self.start("100", "20")
+        self.assertEqual(self.prof("start", pid, "--rate", "4K").returncode, 0)
+        time.sleep(1)
+        self.program.unlink()
+        shutil.copy("/bin/true", self.program)
+        self.assertEqual(self.leaks(self.dump(pid))[0], "copy_of leaker.c:14")
+
     def test_a_recorded_series_ends_with_the_map(self) -> None:
         pid = self.start("100", "20")
         command = [
@@ -106,6 +116,9 @@ class Live(unittest.TestCase):
             "--output",
             "s.jsonl",
         ]
+        # Ignored by whoever has started the tests, it would be by the recorder too.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         with subprocess.Popen(command, cwd=self.directory, stdin=subprocess.DEVNULL) as recording:
             time.sleep(2)
             recording.send_signal(signal.SIGINT)

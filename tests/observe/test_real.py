@@ -19,7 +19,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from hakmem_cli import build
 from hakmem_observe import openmetrics, reading
 from hakmem_observe.remote import Process, Request
-from hakmem_observe.snapshot import Snapshot, read_series
+from hakmem_observe.snapshot import Snapshot, decode_series, read_series
 
 SERVICE = Path(__file__).with_name("service.py")
 _SET_MODE = 8  # docs/control.md
@@ -73,9 +73,9 @@ class Service(unittest.TestCase):
     def test_agrees_with_the_library(self) -> None:
         """Nothing is far apart, though both are a moment old; and no name is in one only."""
         process = Process(self.start().pid)
-        with process.scratch() as (outside, inside):
-            self.assertEqual(process.request(Request.WRITE_STATISTICS, path=f"{inside}/s"), 0)
-            own = read_series(outside / "s")[-1]
+        with process.scratch() as scratch:
+            self.assertEqual(process.request(Request.WRITE_STATISTICS, path=f"{scratch.inside}/s"), 0)
+            own = decode_series(scratch.read("s"), "s")[-1]
         read = process.snapshot()
         self.check(own)
         for table in ("memory", "counters", "os"):
@@ -107,17 +107,17 @@ class Service(unittest.TestCase):
         self.assertEqual(process.request(_SET_MODE, path="minimal"), 0)
         self.assertEqual(process.snapshot().mode, "minimal")
         self.assertEqual(process.request(_SET_MODE, path="tiny"), errno.EINVAL)
-        with process.scratch() as (seen, inside):
-            self.assertEqual(process.request(Request.WRITE_STATISTICS, path=f"{inside}/s"), 0)
-            told = read_series(seen / "s")[-1]
+        with process.scratch() as scratch:
+            self.assertEqual(process.request(Request.WRITE_STATISTICS, path=f"{scratch.inside}/s"), 0)
+            told = decode_series(scratch.read("s"), "s")[-1]
         self.assertEqual(told.mode, "minimal")
 
     def test_learner(self) -> None:
         """Read from its memory, it is as the library writes it."""
         process = Process(self.start(HAKMEM_MODE="learning").pid)
-        with process.scratch() as (seen, inside):
-            self.assertEqual(process.request(Request.WRITE_STATISTICS, path=f"{inside}/s"), 0)
-            told = read_series(seen / "s")[-1].more["learner"]
+        with process.scratch() as scratch:
+            self.assertEqual(process.request(Request.WRITE_STATISTICS, path=f"{scratch.inside}/s"), 0)
+            told = decode_series(scratch.read("s"), "s")[-1].more["learner"]
         read = process.snapshot().more["learner"]
         self.assertEqual(set(told) - {"learn_ms"}, set(read))
         self.assertEqual((read["learns"], read["state"]), ("on", told["state"]))

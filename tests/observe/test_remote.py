@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -186,18 +187,66 @@ class Asking(fakes.FakeTest):
         self.assertEqual(process.snapshot().profile["rate_bytes"], 4096)
         self.assertEqual(process.request(Request.WRITE_STATISTICS, path="/no/such/place"), 2)
         self.assertEqual(process.request(99), 22)
-        with process.scratch() as (outside, inside):
-            self.assertEqual(outside.stat().st_mode & 0o777, 0o700)
-            self.assertEqual(process.request(Request.DUMP_PROFILE, path=f"{inside}/profile"), 0)
-            self.assertEqual((outside / "profile").read_text(), "{}\n")
-        self.assertFalse(Path(inside).exists())
+        with process.scratch() as scratch:
+            self.assertEqual(Path(scratch.inside).stat().st_mode & 0o777, 0o700)
+            self.assertEqual(process.request(Request.DUMP_PROFILE, path=f"{scratch.inside}/profile"), 0)
+            self.assertEqual(scratch.read("profile"), b"{}\n")
+        self.assertFalse(Path(scratch.inside).exists())
 
     def test_directory_that_cannot_be_written(self) -> None:
         process = Process(self.start().pid)
-        for name in ("tempfile.mkdtemp", "os.chown" if os.geteuid() == 0 else "tempfile.mkdtemp"):
-            with mock.patch(name, side_effect=OSError(errno.EROFS, "Read-only file system")):
-                with self.assertRaisesRegex(CannotError, "its /tmp cannot be written: Read-only"), process.scratch():
-                    self.fail("it is no directory")
+        with mock.patch("tempfile.mkdtemp", side_effect=OSError(errno.EROFS, "Read-only file system")):
+            with self.assertRaisesRegex(CannotError, "its /tmp cannot be written: Read-only"), process.scratch():
+                self.fail("it is no directory")
+
+    def test_what_is_no_file_of_the_process_s_is_not_read(self) -> None:
+        process = Process(self.start().pid)
+        with process.scratch() as scratch:
+            directory = Path(scratch.inside)
+            (directory / "link").symlink_to("/dev/zero")
+            os.mkfifo(directory / "pipe")
+            (directory / "huge").touch()
+            os.truncate(directory / "huge", 1 << 40)
+            for name, told in (
+                ("absent", "cannot be read: No such file"),
+                ("link", "cannot be read: Too many levels of symbolic links"),
+                ("pipe", "is no regular file of up to 256 MiB"),
+                ("huge", "is no regular file of up to 256 MiB"),
+            ):
+                with self.subTest(name), self.assertRaisesRegex(CannotError, f"process {process.pid}: .* {told}"):
+                    scratch.read(name)
+        self.assertFalse(directory.exists())
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root is more than the process's user")
+    def test_root_has_no_more_rights_there_than_the_process_s_user(self) -> None:
+        process = Process(self.start().pid)
+        secret = fakes.directory() / "secret"
+        secret.write_text("root's alone")
+        secret.chmod(0o600)
+        real = tempfile.mkdtemp
+
+        def replaced(prefix: str, dir: str) -> str:
+            """Its user has put something of root's in the place of the new directory."""
+            made = Path(real(prefix=prefix, dir=dir))
+            made.rmdir()
+            made.symlink_to(secret.parent)
+            self.addCleanup(Path("/tmp", made.name).unlink, missing_ok=True)
+            return str(made)
+
+        before = os.getresuid(), os.getresgid(), os.getgroups()
+        with mock.patch.object(procfs, "owner", return_value=(65534, 65534)):
+            with process.scratch() as scratch:
+                told = Path(scratch.inside).stat()
+                self.assertEqual((told.st_uid, told.st_gid, told.st_mode & 0o777), (65534, 65534, 0o700))
+                shutil.copy2(secret, Path(scratch.inside, "profile"))
+                with self.assertRaisesRegex(CannotError, "cannot be read: Permission denied"):
+                    scratch.read("profile")
+            self.assertFalse(Path(scratch.inside).exists())
+            with mock.patch("tempfile.mkdtemp", replaced), process.scratch() as scratch:
+                with self.assertRaisesRegex(CannotError, "cannot be read: Permission denied"):
+                    scratch.read("secret")
+        self.assertEqual((os.getresuid(), os.getresgid(), os.getgroups()), before)
+        self.assertEqual((secret.read_text(), secret.parent.stat().st_uid), ("root's alone", 0))
 
     def test_two_tools_at_once(self) -> None:
         """Each gets the result of its own request."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import fake_series
 import fake_stacks
+import fakes
 
 from hakmem_observe import __main__ as command
 from hakmem_observe import pprof, processes, report_classes, report_flame, report_page, report_series, snapshot
@@ -76,6 +77,17 @@ class Report(unittest.TestCase):
         for words in (("p.pb.gz", "s.json"), ("s.json", "p.pb.gz")):
             ids = self.page(*words).ids()
             self.assertLessEqual({"memory", "sizes", "map", "flame", "sites", "about"}, ids)
+
+    def test_in_any_locale(self) -> None:
+        """Neither our files nor the user's are in its encoding."""
+        told = {**json.loads(fake_series.text(fake_series.series(1))), "note": "é"}
+        Path("t.json").write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+        ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        for words in (("report", "p.pb.gz", "t.json"), ("stat", "t.json", "--json")):
+            done = fakes.hakmem(*words, environment=ascii_only)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["note"], "é")
+        self.assertIn("d3", Path("report.html").read_text(encoding="utf-8"))
 
     def test_what_is_absent_is_left_out(self) -> None:
         self.assertEqual(self.page("p.pb.gz").ids() & {"memory", "sizes", "map", "flame"}, {"flame"})

@@ -68,6 +68,8 @@ class Reading(unittest.TestCase):
             (one(classes=[3]), '"classes" is no list of objects'),
             (one(classes=[{"size": "x"}]), '"classes": "size" is no number: "x"'),
             (one(locks=[{"name": 3}]), '"locks": "name" is no number'),
+            (one(classes=[{"name": "x"}]), '"classes": "name" is no number: "x"'),
+            (one(threads=[{"name": "x"}]), '"threads": "name" is no number: "x"'),
         ):
             self.check(json.dumps(told), pattern)
         for number in ("NaN", "Infinity", "-Infinity", "1e999", "1e300", "9" * 5000):

@@ -71,6 +71,21 @@ class Forms(fakes.FakeTest):
         self.assertEqual(families["hakmem_requested_bytes"].unit, "bytes")
         self.assertEqual(families["hakmem_heartbeats"].documentation, "visits for the budget")
 
+    def test_openmetrics_of_what_the_library_writes(self) -> None:
+        """It has gauges in the rows of threads, and the sum of all system calls."""
+        told = {"schema": "hakmem-stats", "version": 1, "library": "0.1.0", "pid": 1, "unix_ms": 1}
+        told |= {"memory": {"slab_bytes": 9, "purged_bytes": 4}, "os": {"calls": 5, "mmap": 3, "munmap": 2}}
+        told["threads"] = [{"heap": 1, "thread": 2, "slab_bytes": 9, "live_bytes": 8, "large_blocks": 7}]
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(told, file)
+            file.flush()
+            done = fakes.hakmem("stat", file.name, "--openmetrics")
+        families = {family.name: family for family in text_string_to_metric_families(done.stdout)}
+        kinds = {name: families[f"hakmem_thread_{name}"].type for name in ("slab_bytes", "live_bytes", "large_blocks")}
+        self.assertEqual(kinds, {"slab_bytes": "gauge", "live_bytes": "gauge", "large_blocks": "counter"})
+        calls = {sample.labels["call"]: sample.value for sample in families["hakmem_system_calls"].samples}
+        self.assertEqual(calls, {"mmap": 3, "munmap": 2})
+
     def test_openmetrics_with_any_text(self) -> None:
         told = {"schema": "hakmem-stats", "version": 1, "library": 'a"b\\c\nd', "pid": 1, "unix_ms": 1}
         told |= {"counters": {"odd-name": 1, "x_total": 2}, "locks": [{"name": '"', "taken": 3}]}
@@ -116,6 +131,9 @@ class Series(fakes.FakeTest):
 
     def test_until_interrupted_into_a_file(self) -> None:
         process = self.start()
+        # Ignored by whoever has started the tests, it would be by the recorder too.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "series.jsonl"
             recorder = self.record(process.pid, "--output", str(path))
@@ -127,6 +145,20 @@ class Series(fakes.FakeTest):
             self.assertGreater(len(read_series(path)), 5)
             done = fakes.hakmem("stat", str(process.pid), "--every", "1", "--output", str(path))
             self.assert_refused(done, str(path), "it exists")
+
+    def test_goes_on_where_interrupts_are_ignored(self) -> None:
+        """As what a shell's script starts in the background."""
+        process = self.start()
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        recorder = self.record(process.pid)
+        assert recorder.stdout is not None
+        recorder.stdout.readline()
+        recorder.send_signal(signal.SIGINT)
+        self.assertTrue(all(recorder.stdout.readline() for _ in range(6)))
+        self.end(process)
+        _, err = recorder.communicate(timeout=20)
+        self.assertEqual((recorder.returncode, err), (0, ""))
 
     def test_reader_that_goes(self) -> None:
         recorder = self.record(self.start().pid)

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import termios
+import time
 import unittest
 from collections.abc import Awaitable, Callable
 from unittest import mock
@@ -226,6 +233,50 @@ class Choosing(fakes.FakeTest):
 
         asyncio.run(run())
         self.assertEqual(app.return_value, pids[1])
+
+
+class Terminals(fakes.FakeTest):
+    def setUp(self) -> None:
+        self.ours, self.theirs = pty.openpty()
+        self.addCleanup(os.close, self.ours)
+        self.addCleanup(os.close, self.theirs)
+        os.set_blocking(self.ours, False)
+        self.shown = b""
+
+    def read_until(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 30
+        while not holds():
+            self.assertLess(time.monotonic(), deadline, self.shown)
+            time.sleep(0.01)
+            with contextlib.suppress(BlockingIOError):
+                self.shown += os.read(self.ours, 1 << 20)
+
+    def end_by_signal(self, *words: str) -> None:
+        before = termios.tcgetattr(self.theirs)
+        process = subprocess.Popen(
+            [*fakes.HAKMEM, "top", *words],
+            env={**os.environ, "PYTHONPATH": str(fakes.ROOT / "python"), "TERM": "xterm-256color"},
+            stdin=self.theirs,
+            stdout=self.theirs,
+            stderr=self.theirs,
+            start_new_session=True,
+        )
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.shown = b""
+        self.read_until(lambda: b"Quit" in self.shown)
+        process.send_signal(signal.SIGTERM)
+        self.read_until(lambda: process.poll() is not None and b"\x1b[?1049l" in self.shown)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assertLess(self.shown.rindex(b"\x1b[?25l"), self.shown.rindex(b"\x1b[?25h"))
+        self.assertEqual(termios.tcgetattr(self.theirs), before)
+
+    def test_are_left_as_they_were(self) -> None:
+        """By what is shown of a process, and by the list of several."""
+        pid = self.start().pid
+        self.end_by_signal(str(pid))
+        self.start()
+        self.end_by_signal()
 
 
 class Refusals(fakes.FakeTest):

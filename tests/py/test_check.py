@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import platform
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 from pathlib import Path
@@ -83,6 +88,111 @@ class Check(unittest.TestCase):
                 self.assertEqual(process.stdout.readline(), "ready\n")
                 process.send_signal(number)
                 self.assertEqual(process.wait(timeout=60), 3)
+
+    def test_the_launcher_ends_as_the_program_does(self) -> None:
+        # Ignored by whoever has started the tests, it would be by the program too.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        environment = {**os.environ, "TMPDIR": str(self.directory)}
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            with self.subTest(number):
+                command = [*RUN, "sleep", "100"]
+                with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+                    time.sleep(1.0)
+                    process.send_signal(number)
+                    self.assertEqual(process.wait(timeout=60), -number)
+                self.assertEqual(list(self.directory.iterdir()), [])
+
+    def read_until(self, screen: int, *words: str) -> str:
+        """What is on it until all of the words are there, and for a moment more."""
+        shown, deadline, quiet = "", time.monotonic() + 60, 0.0
+        while quiet < 0.5:
+            self.assertLess(time.monotonic(), deadline, shown)
+            before = len(shown)
+            with contextlib.suppress(BlockingIOError):
+                shown += os.read(screen, 4096).decode()
+            quiet = quiet + 0.05 if len(shown) == before and all(word in shown for word in words) else 0
+            time.sleep(0.05)
+        return shown
+
+    def test_signals_reach_the_program_once(self) -> None:
+        """Those of a terminal, which it sends to the launcher too, and those that only the launcher gets."""
+        program = self.compiled("""
+            #include <signal.h>
+            #include <unistd.h>
+            static void tell(int number)
+            {
+                char line[] = {'<', '0' + number / 10, '0' + number % 10, '>'};
+                write(1, line, sizeof line);
+            }
+            int main(void)
+            {
+                signal(SIGINT, tell), signal(SIGQUIT, tell), signal(SIGWINCH, tell);
+                write(1, "up", 2);
+                for (;;)
+                    pause();
+            }
+        """)
+        process, screen = pty.fork()
+        if process == 0:
+            os.execv(RUN[0], [*RUN, str(program)])
+        self.addCleanup(os.close, screen)
+        os.set_blocking(screen, False)
+        self.read_until(screen, "up")
+        shown = ""
+        for send, word in (
+            (lambda: os.write(screen, b"\x03"), "<02>"),
+            (lambda: os.write(screen, b"\x1c"), "<03>"),
+            (lambda: fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("4H", 30, 90, 0, 0)), "<28>"),
+            (lambda: os.kill(process, signal.SIGINT), "<02>"),
+            (lambda: os.kill(process, signal.SIGQUIT), "<03>"),
+            (lambda: os.kill(process, signal.SIGWINCH), "<28>"),
+        ):
+            send()
+            shown += self.read_until(screen, word)
+        self.assertEqual(re.findall("<..>", shown), ["<02>", "<03>", "<28>"] * 2)
+        os.kill(process, signal.SIGTERM)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), -signal.SIGTERM)
+
+    def test_a_signal_of_the_program_s_own_does_not_come_back(self) -> None:
+        script = "trap 'echo trapped' TERM; kill -TERM 0; sleep 0.3; sleep 0.3"
+        done = subprocess.run(
+            [*RUN, "sh", "-c", script], start_new_session=True, capture_output=True, text=True, timeout=60, check=False
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, "trapped\n"))
+
+    def test_the_program_begins_with_the_same_signals(self) -> None:
+        asked = ("grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status")
+        for script in ('exec "$@"', "trap '' INT CHLD WINCH; exec \"$@\""):
+            plain, checked = (run("sh", "-c", script, "sh", *words, *asked) for words in ((), RUN))
+            self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, plain.stdout, ""))
+
+    def test_reports_of_processes_that_go_on_are_shown(self) -> None:
+        """Also while the program, which has ended, is still being told of."""
+        program = self.compiled("""
+            #include <stdlib.h>
+            #include <unistd.h>
+            void *_Znwm(unsigned long);
+            int main(void)
+            {
+                if (fork() == 0) {
+                    for (int i = 0; i < 15; i++) {
+                        usleep(100000);
+                        free(_Znwm(10));
+                    }
+                    return 0;
+                }
+                free(_Znwm(10));
+                return 7;
+            }
+        """)
+        tool = self.directory / "bin" / "addr2line"
+        tool.parent.mkdir()
+        tool.write_text("#!/bin/sh\nsleep 0.2\n")
+        tool.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
+        done = run(*RUN, program, environment=environment)
+        self.assertEqual((done.returncode, done.stderr.count("WARNING: hakmem: alloc-dealloc-mismatch")), (7, 16))
 
     def test_late_signals_do_not_end_the_report(self) -> None:
         """Nor do they reach another process: the program has ended, and its report is still being shown."""

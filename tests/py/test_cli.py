@@ -17,7 +17,7 @@ from support import HARDENED, LAUNCHER, LIBRARY, ROOT, run
 
 sys.path.insert(0, str(ROOT / "python"))
 
-from hakmem_cli import venv  # noqa: E402
+from hakmem_cli import info, venv  # noqa: E402
 
 # Not by way of `env python3`: what PATH finds there may be a script that changes the environment.
 HAKMEM = (sys.executable, str(LAUNCHER))
@@ -89,6 +89,16 @@ class Program(unittest.TestCase):
             done = run(*HAKMEM, "run", "--live", "--", "true", environment=environment)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual(list(pages.iterdir()), [other])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may write in another user's directory")
+    def test_live_pages_of_root_do_not_lie_in_another_user_s_directory(self) -> None:
+        """As after su, which keeps the variable."""
+        with tempfile.TemporaryDirectory() as directory:
+            os.chown(directory, 65534, 65534)
+            environment = {**BARE_ENVIRONMENT, "XDG_RUNTIME_DIR": directory}
+            done = run(*HAKMEM, "run", "--live", "--", "printenv", "HAKMEM_LIVE", environment=environment)
+            self.assertEqual((done.stdout, done.stderr), ("/dev/shm/hakmem-0\n", ""))
+            self.assertEqual(os.listdir(directory), [])
 
     def test_live_pages_lie_where_only_the_user_looks(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
@@ -200,6 +210,14 @@ class Information(unittest.TestCase):
         self.assertIn("commit", rows["build"])
         self.assertIn(f"{os.sysconf('SC_PAGE_SIZE')} bytes", rows["page size"])
         self.assertLessEqual({"huge pages", "RLIMIT_AS", "cgroup memory", "processors", "kernel", "libc"}, set(rows))
+
+    def test_a_library_that_this_python_cannot_load(self) -> None:
+        """As musl's does not: it comes only with a program's start."""
+        line = "hakmem 0.1.0, commit 0123456789ab-dirty, GNU 12.2.0, flags -O2 -g, release"
+        with tempfile.TemporaryDirectory() as directory:
+            library = Path(directory, "libhakmem.so")
+            library.write_bytes(b"\x7fELF\0hakmem: fatal: \0" + line.encode() + b"\0hakmem 0.1.0\0")
+            self.assertEqual(info.library_facts(library), [("build id", "none"), ("build", line)])
 
 
 class Output(unittest.TestCase):

@@ -66,6 +66,33 @@ class Symbolize(unittest.TestCase):
         text = symbolized(self.report("-O0"))
         self.assertRegex(text, rf"(?m)^    #\d+ 0x[0-9a-f]+ in main \({self.program}\+0x[0-9a-f]+\)$")
 
+    def test_names_no_function_that_does_not_cover_the_place(self) -> None:
+        """Of a stripped library only what it exports has a name: what lies behind that has none."""
+        self.source.write_text(
+            "static int inner(int n);\n"
+            "int outer(int n) { return inner(n + 1); }\n"
+            "static int inner(int n) { return n * 3; }\n"
+        )
+        library = self.program.with_suffix(".so")
+        subprocess.run(["cc", "-O0", "-shared", "-fPIC", "-o", library, self.source], check=True)
+        table = subprocess.run(["nm", library], check=True, capture_output=True, text=True).stdout
+        places = {line.split()[-1]: int(line.split()[0], 16) for line in table.splitlines() if " U " not in line}
+        self.assertLess(places["outer"], places["inner"])
+        subprocess.run(["strip", library], check=True)
+        calls = [f"    #0 0x1234 ({library}+{places[name] + 1:#x})\n" for name in ("outer", "inner")]
+        self.assertEqual(symbolized("".join(calls)), calls[0].replace("(", "in outer (") + calls[1])
+
+    def test_ends_of_lines_stay(self) -> None:
+        text = b"10 %\r20 %\r\n\x0b\x1c\n    #0 0x1234 (/nonexistent/file+0x34)\r\n\r"
+        done = subprocess.run([*HAKMEM, "symbolize"], input=text, capture_output=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, text, b""))
+        subprocess.run(["cc", "-g", "-O0", "-o", self.program, self.source], check=True)
+        table = subprocess.run(["nm", self.program], check=True, capture_output=True, text=True).stdout
+        place = next(line.split()[0] for line in table.splitlines() if line.endswith(" T main"))
+        text = f"    #0 0x1234 ({self.program}+0x{place})\r\n".encode()
+        done = subprocess.run([*HAKMEM, "symbolize"], input=text, capture_output=True, timeout=60, check=False)
+        self.assertRegex(done.stdout, rb"\A    #0 0x1234 in main [^\n]*:1[01] \([^\n]*\)\r\n\Z")
+
     def test_leaves_alone_what_it_does_not_know(self) -> None:
         text = "one line\n    #0 0x1234 (/nonexistent/file+0x34)\n    #1 0x5678\n\nthe last, without an end"
         self.assertEqual(symbolized(text), text)

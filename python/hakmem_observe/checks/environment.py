@@ -15,13 +15,17 @@ from hakmem_observe.checks.finding import Finding, ok, problem, warning
 _PREFIX = "HAKMEM_"
 _WARNING = "hakmem: warning: "
 _POLICY = "HAKMEM_POLICY"
+_LIVE = "HAKMEM_LIVE"
 # Files in values: another file is tried in their place, so that nothing is written there.
 _FILE = re.compile(r"(^|,)/[^,]*")
 
 
 def _tried(name: str, value: str, directory: str) -> str:
-    """A learned policy is only read by a program that does not learn, and the question is what is in it."""
-    return value if name == _POLICY else _FILE.sub(rf"\1{directory}/file", value)
+    """A learned policy is only read by a program that does not learn, and the question is what is in it. Live pages lie
+    in a directory that is there."""
+    if name == _POLICY:
+        return value
+    return _FILE.sub(rf"\1{directory}" if name == _LIVE else rf"\1{directory}/file", value)
 
 
 def _complaint(library: Path, entry: tuple[str, str]) -> str:
@@ -70,6 +74,13 @@ def _is_still_learned(variables: Mapping[str, str]) -> bool:
     """The policy, whose file is made when the program ends."""
     path = variables.get(_POLICY, "")
     return run.learns(variables) and os.path.isabs(path) and not os.path.exists(path)
+
+
+def check_library(library: Path) -> Iterator[Finding]:
+    """Where it lies `run` may refuse it."""
+    reason = run.why_not_preloaded(str(library))
+    if reason is not None:
+        yield problem(reason, "move the repository, or install the library elsewhere")
 
 
 def check(variables: Mapping[str, str], library: Path) -> Iterator[Finding]:

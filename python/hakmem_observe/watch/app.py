@@ -21,7 +21,7 @@ from hakmem_observe import procfs, words
 from hakmem_observe.errors import EndedError
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.snapshot import Snapshot
-from hakmem_observe.watch import panes
+from hakmem_observe.watch import ending, panes
 from hakmem_observe.watch.history import History
 from hakmem_observe.watch.sheet import Sheet
 
@@ -100,6 +100,7 @@ class Top(App[int]):
         yield Footer()
 
     def on_mount(self) -> None:
+        ending.by_signal(self)
         self._extent = self.size
         for name in _PANES:
             self._panes[name].border_title = _PANES[name]

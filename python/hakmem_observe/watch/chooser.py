@@ -12,6 +12,7 @@ from textual.widgets.option_list import Option
 
 from hakmem_cli.say import CannotError
 from hakmem_observe import locate, procfs, words
+from hakmem_observe.watch import ending
 
 
 def _uses_hakmem(pid: int) -> bool:
@@ -59,6 +60,7 @@ class Chooser(App[int]):
         yield Footer()
 
     def on_mount(self) -> None:
+        ending.by_signal(self)
         self.action_look()
 
     def action_look(self) -> None:

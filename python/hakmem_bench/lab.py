@@ -250,17 +250,15 @@ def hardened(options: Options, asked: str, console: Console) -> int:
     return 0 if result.complete else 130
 
 
-def _count(result: Result, found: Iterable[Counts], path: Path) -> None:
-    """Each is kept at once; who interrupts has those until then."""
-    result.complete = False
+def _count(result: Result, found: Iterable[Counts], keep: Callable[[Result], None]) -> bool:
+    """Each is kept at once; who interrupts has those until then. Whether all have been counted."""
     try:
         for counts in found:
             result.counts.append(counts)
-            result.write(path)
-        result.complete = True
+            keep(result)
+        return True
     except KeyboardInterrupt:
-        pass
-    result.write(path)
+        return False
 
 
 def watch(output: Path | None, asked: str, console: Console) -> int:
@@ -269,10 +267,12 @@ def watch(output: Path | None, asked: str, console: Console) -> int:
     library = build.ensure_library()
     build.build_benchmarks()
     measured = watching.peers_of(peers.ours(library))
-    result = Result(provenance.facts(library, asked), measured)
+    result = Result(provenance.facts(library, asked), measured, complete=False)
     path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-watching.json"
+    keep = _keeper(path, library)
     with _Bar(console, len(measured) * len((*watching.PROGRAMS, *watching.BARE))) as bar:
-        _count(result, watching.count(measured, bar.step), path)
+        result.complete = _count(result, watching.count(measured, bar.step), keep)
+    keep(result)
     if not result.complete:
         console.print("interrupted: what was counted is kept")
     console.print(f"result file {path}")
@@ -300,11 +300,12 @@ def learn(options: Options, asked: str, console: Console) -> int:
         for stage in chosen:
             plan = stage.plan(known, quick=options.quick)
             plan = replace(plan, tests=[test for test in plan.tests if test.name not in missing])
-            result.complete = schedule.run(plan, result, bar, keep)
-            if not result.complete:
+            complete = schedule.run(plan, result, bar, keep)
+            if not complete:
                 break
-        if counts and result.complete:
-            _count(result, learning_run.count(known, bar), output)
+        if counts and complete:
+            complete = _count(result, learning_run.count(known, bar), keep)
+    result.complete = complete
     keep(result)
     if not result.complete:
         console.print("interrupted: what was measured is kept")

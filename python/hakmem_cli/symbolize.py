@@ -24,9 +24,13 @@ _CALL = re.compile(r"^(?P<start>\s+#\d+ 0x[0-9a-f]+) \((?P<module>.+)\+0x(?P<off
 _DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 _UNKNOWN = "??"
 _ANY_BYTES = "surrogateescape"  # names of files may not be UTF-8; they pass as they are
-_FUNCTION = re.compile(r"(?P<start>[0-9a-f]+) (?P<size>[0-9a-f]+) [TtWwi] ")
+_FUNCTION = re.compile(r"(?P<start>[0-9a-f]+) (?P<size>[0-9a-f]+) [TtWwi] (?P<name>.*)")
 _MOST_MODULES = 64
 """Whose tables of symbols are remembered: stack after stack goes through the same ones."""
+
+
+Function = tuple[int, int, str]
+"""Start, bytes and name."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +78,23 @@ def _is_placed(place: str) -> bool:
 
 
 @functools.lru_cache(_MOST_MODULES)
-def _functions(module: str) -> list[tuple[int, int]]:
-    """Start and bytes of each in the module's tables of symbols, by address."""
+def _functions(module: str) -> list[Function]:
+    """Of each in the module's tables of symbols, by address."""
     found = []
     for which in ([], ["--dynamic"]):
         command = [_TABLES, "--print-size", "--defined-only", *which, module]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         functions = filter(None, map(_FUNCTION.match, done.stdout.splitlines()))
-        found += [(int(function["start"], 16), int(function["size"], 16)) for function in functions]
+        found += [(int(one["start"], 16), int(one["size"], 16), one["name"]) for one in functions]
     return sorted(found)
 
 
-def _is_covered(offset: int, functions: list[tuple[int, int]]) -> bool:
-    at = bisect.bisect_right(functions, (offset, 1 << 64)) - 1
-    return at >= 0 and offset < functions[at][0] + functions[at][1]
+def covering(known: list[Function], address: int) -> str | None:
+    """The name of the one that the address lies in; `known` by address."""
+    at = bisect.bisect_right(known, (address, 1 << 64, "")) - 1
+    if at >= 0 and known[at][0] <= address < known[at][0] + known[at][1]:
+        return known[at][2].partition("@")[0]
+    return None
 
 
 def _sure(module: str, known: dict[int, list[str]]) -> dict[int, list[str]]:
@@ -95,7 +102,7 @@ def _sure(module: str, known: dict[int, list[str]]) -> dict[int, list[str]]:
     one that covers the offset counts."""
     unplaced = [offset for offset, places in known.items() if not _is_placed(places[-1])]
     functions = _functions(module) if unplaced and shutil.which(_TABLES) is not None else []
-    unsure = {offset for offset in unplaced if not _is_covered(offset, functions)}
+    unsure = {offset for offset in unplaced if covering(functions, offset) is None}
     return {offset: places for offset, places in known.items() if offset not in unsure}
 
 

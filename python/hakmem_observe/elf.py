@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import os
 import struct
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, SymbolTableSection
+
+from hakmem_cli.symbolize import Function
 
 _SYMBOL = struct.Struct("<IBBHQQ")
 _FUNCTIONS = (2, 10)
@@ -57,7 +58,7 @@ def binary(path: Path) -> Binary | None:
         return None
 
 
-def _functions(path: Path) -> Iterator[tuple[int, int, str]]:
+def _functions(path: Path) -> Iterator[Function]:
     with path.open("rb") as file:
         elf = ELFFile(file)
         for name in (".symtab", ".dynsym"):
@@ -70,16 +71,9 @@ def _functions(path: Path) -> Iterator[tuple[int, int, str]]:
                     yield value, size, strings[at : strings.index(b"\0", at)].decode(errors="replace")
 
 
-def functions(path: Path) -> list[tuple[int, int, str]]:
-    """Start, bytes and name of each in the tables of symbols, by address. None of a file that is gone by now."""
+def functions(path: Path) -> list[Function]:
+    """Of each in the tables of symbols, by address. None of a file that is gone by now."""
     try:
         return sorted(_functions(path))
     except _UNREADABLE:
         return []
-
-
-def covering(known: list[tuple[int, int, str]], address: int) -> str | None:
-    at = bisect.bisect_right(known, (address, 1 << 64, "")) - 1
-    if at >= 0 and known[at][0] <= address < known[at][0] + known[at][1]:
-        return known[at][2].partition("@")[0]
-    return None

@@ -39,13 +39,13 @@ def names_in(binary: elf.Binary, addresses: Iterable[int]) -> dict[int, tuple[Fr
     path = source if binary.build_id and source.is_file() else binary.path
     told = symbolize.ask(str(path), addresses) if shutil.which(symbolize.TOOL) else {}
     known: dict[int, tuple[Frame, ...]] = {}
-    functions: list[tuple[int, int, str]] | None = None
+    functions: list[symbolize.Function] | None = None
     for address in addresses:
         frames = tuple(frame for place in told.get(address, []) if (frame := _frame(place)))
         if not frames or not frames[-1].file:
             if functions is None:
                 functions = sorted({*elf.functions(path), *elf.functions(binary.path)})
-            name = elf.covering(functions, address)
+            name = symbolize.covering(functions, address)
             # addr2line's name is the demangled one.
             frames = () if name is None else (Frame(frames[-1].function if frames else name),)
         known[address] = frames

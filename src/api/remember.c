@@ -54,9 +54,9 @@ static void save(void *path)
     learn_summary(&own);
     if (own.epochs == 0 && !fit_has_opened())
         return;
-    static const struct policy_evidence none;
-    bool holds = loaded_switches == load_acquire(&policy_switches);
-    struct policy_evidence evidence = sum_of(holds ? &known : &none, &own);
+    if (loaded_switches != load_acquire(&policy_switches))
+        known = (struct policy_evidence){0};
+    struct policy_evidence evidence = sum_of(&known, &own);
     if (learn_show_best())
         policy_file_save(path, &evidence);
 }

@@ -14,6 +14,10 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "py"))
+
+from support import not_ignored as not_ignored  # noqa: E402
+
 HAKMEM = (sys.executable, "-B", "-m", "hakmem_observe")
 
 _SOURCE = Path(__file__).with_name("fake.c")

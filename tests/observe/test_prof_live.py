@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 import fake_profile
+import fakes
 
 from hakmem_observe import profile_files, report_map, snapshot
 from hakmem_observe.stacks import Profile
@@ -116,9 +117,7 @@ class Live(unittest.TestCase):
             "--output",
             "s.jsonl",
         ]
-        # Ignored by whoever has started the tests, it would be by the recorder too.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.addCleanup(signal.signal, signal.SIGINT, before)
+        fakes.not_ignored(self, signal.SIGINT)
         with subprocess.Popen(command, cwd=self.directory, stdin=subprocess.DEVNULL) as recording:
             time.sleep(2)
             recording.send_signal(signal.SIGINT)

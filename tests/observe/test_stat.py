@@ -131,9 +131,7 @@ class Series(fakes.FakeTest):
 
     def test_until_interrupted_into_a_file(self) -> None:
         process = self.start()
-        # Ignored by whoever has started the tests, it would be by the recorder too.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.addCleanup(signal.signal, signal.SIGINT, before)
+        fakes.not_ignored(self, signal.SIGINT)
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "series.jsonl"
             recorder = self.record(process.pid, "--output", str(path))

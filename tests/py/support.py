@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import unittest
 from collections.abc import Mapping
@@ -34,6 +35,14 @@ def run(
         timeout=300,
         check=False,
     )
+
+
+def not_ignored(test: unittest.TestCase, number: signal.Signals) -> None:
+    """What whoever has started the tests (nohup) ignores, the processes that they start would too."""
+    before = signal.getsignal(number)
+    if before is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        test.addCleanup(signal.signal, number, before)
 
 
 def skip_or_fail(reason: str) -> None:

@@ -20,7 +20,7 @@ import unittest
 from pathlib import Path
 
 import bugs
-from support import LAUNCHER, LIBRARY, run
+from support import LAUNCHER, LIBRARY, not_ignored, run
 
 RUN = (sys.executable, str(LAUNCHER), "run", "--check", "--")
 
@@ -76,16 +76,9 @@ class Check(unittest.TestCase):
         self.assertEqual(run(*RUN, "/bin/sh", "-c", "kill -KILL $$").returncode, -signal.SIGKILL)
         self.assertEqual(run(*RUN, "/nowhere/to/be/found").returncode, 127)
 
-    def not_ignored(self, number: signal.Signals) -> None:
-        """What whoever has started the tests (nohup) ignores, the program would too."""
-        before = signal.getsignal(number)
-        if before is signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-            self.addCleanup(signal.signal, number, before)
-
     def test_signals_are_handed_on(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-            self.not_ignored(number)
+            not_ignored(self, number)
             traps = f"trap 'exit 3' {number.value}; echo ready; for i in $(seq 300); do sleep 0.1; done; exit 4"
             command = [*RUN, "/bin/sh", "-c", traps]
             with (
@@ -100,7 +93,7 @@ class Check(unittest.TestCase):
     def test_the_launcher_ends_as_the_program_does(self) -> None:
         environment = {**os.environ, "TMPDIR": str(self.directory)}
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-            self.not_ignored(number)
+            not_ignored(self, number)
             with self.subTest(number):
                 command = [*RUN, "sleep", "30"]
                 with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
@@ -140,7 +133,7 @@ class Check(unittest.TestCase):
             }
         """)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-            self.not_ignored(number)
+            not_ignored(self, number)
         process, screen = pty.fork()
         if process == 0:
             os.execv(RUN[0], [*RUN, str(program)])
@@ -163,7 +156,7 @@ class Check(unittest.TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), -signal.SIGTERM)
 
     def test_a_signal_of_the_program_s_own_does_not_come_back(self) -> None:
-        self.not_ignored(signal.SIGTERM)
+        not_ignored(self, signal.SIGTERM)
         script = "trap 'echo trapped' TERM; kill -TERM 0; sleep 0.3; sleep 0.3"
         done = subprocess.run(
             [*RUN, "sh", "-c", script], start_new_session=True, capture_output=True, text=True, timeout=60, check=False

@@ -13,7 +13,7 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-from support import HARDENED, LAUNCHER, LIBRARY, ROOT, run
+from support import HARDENED, LAUNCHER, LIBRARY, ROOT, not_ignored, run
 
 sys.path.insert(0, str(ROOT / "python"))
 
@@ -397,9 +397,7 @@ class Building(unittest.TestCase):
         module = self.root / "python" / "hakmem_cli" / "modes.py"
         waits = f"import pathlib, time\npathlib.Path({str(loading)!r}).touch()\ntime.sleep(60)\n"
         module.write_text(module.read_text() + waits)
-        # Ignored by whoever has started the tests, it would be by the launcher too.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.addCleanup(signal.signal, signal.SIGINT, before)
+        not_ignored(self, signal.SIGINT)
         process = self.start()
         while process.poll() is None and not loading.exists():
             time.sleep(0.01)

@@ -28,6 +28,8 @@
 #define CALL "^    #[0-9]+ 0x[0-9a-f]+( \\([^ ]+\\+0x[0-9a-f]+\\))?$"
 #define HEAP "^hakmem: crash: the heap: bytes in small blocks, .*$"
 
+enum { ALTERNATE_BYTES = 1 << 18 };
+
 static const char *crash_program; /* argv[0] */
 static const char *option;        /* HAKMEM_CRASH=… for the next child */
 static char *volatile kept;
@@ -109,6 +111,40 @@ static void threading(void)
         (void)pthread_join(thread, NULL);
 }
 
+/* A page of a file that ends before it. */
+static void beyond_a_file(void)
+{
+    int file = memfd_create("empty", 0);
+    volatile char *page = mmap(NULL, 1, PROT_WRITE, MAP_SHARED, file, 0);
+    if (page != MAP_FAILED)
+        *page = 1;
+}
+
+static __attribute__((noinline)) int recurse(volatile int *above)
+{
+    volatile int here[64];
+    here[0] = *above + 1;
+    return recurse(here) + here[0];
+}
+
+/* The report has to be written from the stack that the program keeps for signals. */
+static void *overflow_stack(void *stack)
+{
+    const stack_t alternate = {.ss_sp = stack, .ss_size = ALTERNATE_BYTES};
+    volatile int depth = 0;
+    if (sigaltstack(&alternate, NULL) == 0)
+        depth = recurse(&depth);
+    return NULL;
+}
+
+static void overflowing_stack(void)
+{
+    static char stack[ALTERNATE_BYTES];
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, overflow_stack, stack) == 0)
+        (void)pthread_join(thread, NULL);
+}
+
 static const struct way {
     const char *name;
     void (*die)(void);
@@ -123,6 +159,9 @@ static const struct way {
     {"--write-into-block", write_into_block, SIGSEGV,
      "^hakmem: crash: SIGSEGV at 0x[0-9a-f]+5, thread [0-9]+: the address is [0-9]+ bytes into a live block of 1048576 B at "
      "0x[0-9a-f]+$", 3},
+    {"--bus", beyond_a_file, SIGBUS, "^hakmem: crash: SIGBUS at 0x[0-9a-f]+, thread [0-9]+: the address is not in the heap$", 3},
+    {"--stack", overflowing_stack, SIGSEGV,
+     "^hakmem: crash: SIGSEGV at 0x[0-9a-f]+, thread [0-9]+: the address is not in the heap$", 3},
     {"--abort", aborting, SIGABRT, "^hakmem: crash: SIGABRT, thread [0-9]+$", 2},
     {"--raise", raising, SIGSEGV, "^hakmem: crash: SIGSEGV, thread [0-9]+$", 2},
     {"--raise-abort", raising_abort, SIGABRT, "^hakmem: crash: SIGABRT, thread [0-9]+$", 2},

@@ -212,16 +212,26 @@ def ab(first: str, second: str, options: Options, asked: str, console: Console) 
 
 
 def ablate(features: Sequence[str], options: Options, asked: str, console: Console) -> int:
-    """Each peer is hakmem without one feature: a ratio below 1 is what the feature earns, above 1 what it costs."""
-    legal = trees.ablations()
+    """Each peer is hakmem without one feature: a ratio below 1 is what the feature earns, above 1 what it costs. Parts
+    of the learner are switched off, while hakmem learns with all of them; for other features the library is built."""
+    patches = trees.ablations()
+    parts = {f"learning-{part}": part for part in learning_run.PARTS}
     for feature in features:
-        if feature not in legal:
-            raise CannotError(f"{feature}: no such feature; legal are {', '.join(legal)}")
+        if feature not in (*patches, *parts):
+            raise CannotError(f"{feature}: no such feature; legal are {', '.join((*patches, *parts))}")
+    learns = bool(parts.keys() & set(features))
+    if learns and not parts.keys() >= set(features):
+        raise CannotError(f"{' '.join(features)}: legal are only parts of learning at once, or none of them")
+    tests = suite.choose(options.tests, quick=options.quick)
     library = build.ensure_library()
     build.build_benchmarks()
-    tests = suite.choose(options.tests, quick=options.quick)
-    without = [trees.ablation(name, legal[name]) for name in features or legal]
-    result = measure(tests, [peers.ours(library), *without], options, asked, console, library)
+    ours = peers.ours(library)
+    if learns:
+        without = [learning_run.learns(ours, parts[feature]) for feature in features]
+        ours = replace(learning_run.learns(ours), name=OURS)
+    else:
+        without = [trees.ablation(name, patches[name]) for name in features or patches]
+    result = measure(tests, [ours, *without], options, asked, console, library)
     return 0 if result.complete else 130
 
 

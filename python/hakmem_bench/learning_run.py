@@ -51,23 +51,27 @@ def without(part: str) -> str:
     return f"without {part}"
 
 
+def learns(ours: Peer, off: str = "") -> Peer:
+    """In mode learning, but for one part of the learner."""
+    if not off:
+        return replace(ours, name=LEARNING, environment={"HAKMEM_MODE": "learning"})
+    parts = ",".join(part for part in PARTS if part != off)
+    return replace(ours, name=without(off), environment={"HAKMEM_MODE": "learning", "HAKMEM_LEARN": f"on:{parts}"})
+
+
 def settings(ours: Peer, tests: Sequence[Test], learned: Path) -> dict[str, Peer]:
     """The same library by name of the setting: learning, what hands have made, learning without one part, and begun
     with what was learned before, going on learning or not."""
     found = {
         OURS: ours,
-        LEARNING: replace(ours, name=LEARNING, environment={"HAKMEM_MODE": "learning"}),
+        LEARNING: learns(ours),
         WARM: replace(ours, name=WARM, environment={"HAKMEM_MODE": "learning", "HAKMEM_POLICY": str(learned)}),
         LOADED: replace(ours, name=LOADED, environment={"HAKMEM_POLICY": str(learned)}),
     }
     for name in policies.names():
         path = policies.by_hand(name, tests)
         found[name] = replace(ours, name=name, environment={"HAKMEM_POLICY": str(path)})
-    for part in PARTS:
-        parts = ",".join(one for one in PARTS if one != part)
-        environment = {"HAKMEM_MODE": "learning", "HAKMEM_LEARN": f"on:{parts}"}
-        found[without(part)] = replace(ours, name=without(part), environment=environment)
-    return found
+    return found | {without(part): learns(ours, part) for part in PARTS}
 
 
 def told(peer: Peer) -> Peer:

@@ -41,6 +41,12 @@ def _minutes(text: str) -> float:
     return minutes
 
 
+def _seed(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:20]) < 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of 1 to {(1 << 32) - 1}")
+    return int(text)
+
+
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = Parser(prog="hakmem", description="Run programs on the hakmem memory allocator.", allow_abbrev=False)
     parser.add_argument("--version", action="store_true", help="print the version and exit")
@@ -68,7 +74,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     fuzz_parser.add_argument("names", nargs="*", metavar="NAME", help="which fuzzers (default: all)")
     fuzz_parser.add_argument("--minutes", type=_minutes, default=1.0, metavar="N", help="of each (default: 1)")
     fuzz_parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of what is tried (default: another each time)"
+        "--seed", type=_seed, default=0, metavar="N", help="of what is tried (default: another each time)"
     )
     fuzz_parser.add_argument("--keep", action="store_true", help="keep what was reached in the corpora")
     fuzz_parser.set_defaults(call=lambda a: fuzz.fuzz(a.names, a.minutes, a.seed, keep=a.keep))

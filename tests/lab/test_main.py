@@ -40,7 +40,14 @@ class BadInput(unittest.TestCase):
                 ("compare /no/such /no/such", "/no/such: No such file or directory"),
                 (f"docs {file.name}", re.escape(file.name) + ": not a result file that `bench` wrote"),
                 ("ab no-such-revision HEAD", "no-such-revision: no such revision; legal is"),
-                ("ablate wings", "wings: no such feature; legal are adoption, bigcache,"),
+                (
+                    "ablate wings",
+                    "wings: no such feature; legal are adoption, bigcache,.* learning-elo, learning-evolution",
+                ),
+                (
+                    "ablate learning-elo letters",
+                    "learning-elo letters: legal are only parts of learning at once, or none",
+                ),
                 ("peers glibk", "glibk: no such peer"),
             ):
                 with self.subTest(words):
@@ -137,6 +144,13 @@ class Safety(unittest.TestCase):
         self.assertEqual(
             [peer.environment for peer in measured], [{}, *({"HAKMEM_MODE": peer.name} for peer in measured[1:])]
         )
+
+    def test_a_part_of_the_learner_is_switched_off_where_the_rest_learns(self) -> None:
+        _, measured = self.measured("ablate learning-elo learning-sites --tests larson-1")
+        self.assertEqual([peer.name for peer in measured], [OURS, "without elo", "without sites"])
+        self.assertEqual({peer.environment["HAKMEM_MODE"] for peer in measured}, {"learning"})
+        parts = [peer.environment.get("HAKMEM_LEARN") for peer in measured]
+        self.assertEqual(parts, [None, "on:bigcache,sites,classes,evolution", "on:bigcache,classes,elo,evolution"])
 
     def test_the_hardened_library_is_measured_with_real_programs(self) -> None:
         tests, measured = self.measured("hardened")

@@ -63,6 +63,9 @@ class Command(unittest.TestCase):
         for words, legal in (
             (["nothing"], "api"),
             (["--minutes", "0"], "0.01 to 100000"),
+            (["--seed", "-1"], "1 to 4294967295"),
+            (["--seed", "4294967296"], "1 to 4294967295"),
+            (["--seed", "one"], "1 to 4294967295"),
             (["--frobnicate"], "--minutes"),
         ):
             done = run(sys.executable, LAUNCHER, "fuzz", *words)

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arena/meta.h"
 #include "config/policy.h"
 #include "fake_os.h"
 #include "observe/profile_dump.h"
@@ -194,6 +195,45 @@ static void is_of_one_moment(void)
     remove_directory();
 }
 
+static void *dump_to_pipe(void *error)
+{
+    do
+        *(int *)error = hak_profile_dump(path);
+    while (*(int *)error == EBUSY);
+    return NULL;
+}
+
+/* One that waits for a reader keeps others from theirs, and tells them. */
+static void one_writes_at_a_time(void)
+{
+    pthread_t thread;
+    int error = -1;
+    int others = 0;
+    make_directory();
+    profile_begin(1);
+    hak_free(hak_malloc(100));
+    CHECK(mkfifo(path, 0600) == 0);
+    CHECK(pthread_create(&thread, NULL, dump_to_pipe, &error) == 0);
+    while (others == 0)
+        others = hak_profile_dump("/dev/null");
+    CHECK(others == EBUSY);
+    read_text();
+    CHECK(pthread_join(thread, NULL) == 0 && error == 0);
+    CHECK(strncmp(text, "heap profile: ", 14) == 0);
+    CHECK(hak_profile_dump("/dev/null") == 0);
+    remove_directory();
+}
+
+/* As by a signal handler that has interrupted what holds it. */
+static void is_refused_under_a_lock(void)
+{
+    CHECK(hak_profile_start(1) == 0);
+    lock_take(&meta_lock);
+    CHECK(hak_profile_dump("/dev/null") == EDEADLK && hak_profile_start(1) == EDEADLK && hak_profile_stop() == EDEADLK);
+    lock_drop(&meta_lock);
+    CHECK(hak_profile_dump("/dev/null") == 0 && hak_profile_stop() == 0);
+}
+
 static void children_write_their_own(void)
 {
     int status;
@@ -258,6 +298,8 @@ int main(void)
         UNIT_TEST(errors_are_told),
         UNIT_TEST(files_of_others_stay),
         UNIT_TEST(is_of_one_moment),
+        UNIT_TEST(one_writes_at_a_time),
+        UNIT_TEST(is_refused_under_a_lock),
         UNIT_TEST(children_write_their_own),
         UNIT_TEST(is_written_at_exit),
         UNIT_TEST(failures_at_exit_are_told),

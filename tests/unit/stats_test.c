@@ -1,6 +1,7 @@
 /* api/stats.h: what is said to be held, against what the kernel says is in memory. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "api/stats.h"
 #include "arena/arena.h"
+#include "arena/meta.h"
 #include "hakmem.h"
 #include "random.h"
 
@@ -87,8 +89,21 @@ static void grows_by_what_is_touched(void)
     hak_free(block);
 }
 
+/* As by a signal handler that has interrupted what holds it. */
+static void are_refused_under_a_lock(void)
+{
+    struct hak_stats stats;
+    hak_free(hak_malloc(1));
+    lock_take(&meta_lock);
+    CHECK(hak_stats_get(&stats, sizeof stats) == EAGAIN && hak_stats_write("/dev/null") == EAGAIN);
+    lock_drop(&meta_lock);
+    CHECK(hak_stats_get(&stats, sizeof stats) == 0 && hak_stats_write("/dev/null") == 0);
+    CHECK(hak_stats_get(NULL, sizeof stats) == EINVAL && hak_stats_get(&stats, 0) == EINVAL && hak_stats_write(NULL) == EINVAL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {UNIT_TEST(agrees_with_the_kernel), UNIT_TEST(grows_by_what_is_touched)};
+    const struct CMUnitTest tests[] = {UNIT_TEST(agrees_with_the_kernel), UNIT_TEST(grows_by_what_is_touched),
+                                       UNIT_TEST(are_refused_under_a_lock)};
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }

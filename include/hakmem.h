@@ -77,8 +77,9 @@ HAK_EXPORT int hak_malloc_trim(size_t pad) HAK_NOTHROW;
 
 /* What hak_purge gives back. */
 enum hak_purge_level {
-    HAK_PURGE_FREE,  /* what nobody uses: free memory, freed large blocks that are kept, what ended threads have left */
-    HAK_PURGE_CACHED /* and what all threads have cached that are not inside the allocator just now, this one included */
+    HAK_PURGE_FREE,  /* what nobody uses: free memory, freed large blocks that are kept, what ended threads have cached */
+    HAK_PURGE_CACHED /* and what all threads have cached that are not inside the allocator just now, this one included; and free
+                        pages among live blocks */
 };
 
 /* Gives unused memory of the whole process back to the system, now. Returns the bytes that were given back. Another level
@@ -93,8 +94,9 @@ HAK_EXPORT size_t hak_prewarm(size_t size, size_t count) HAK_NOTHROW;
 
 /* Sets the limits on what the process holds in this heap: bytes of its blocks, of what it caches, and of free memory that
  * still has its pages. 0: none. The environment's HAKMEM_LIMIT or the control group's limit is replaced.
- *   soft  A request that passes it first gives back all that is free or cached and that no running thread holds; then
- *         the callback below is called, and the request is served.
+ *   soft  A request that passes it first gives back what is free; if that does not do, free pages among live blocks, and
+ *         what other threads have cached that are not inside the allocator just then. Then the callback below is called,
+ *         and the request is served.
  *   hard  A request that would still pass it after that fails with ENOMEM. Memory for the heap's own tables is granted.
  * What is held already stays; the next request that takes memory looks. Returns 0, or EINVAL if `hard` is below `soft`;
  * nothing is changed then. Not from signal handlers. (hakmem's own; see docs/using.md) */

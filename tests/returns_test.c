@@ -174,6 +174,49 @@ static void sleepers_hold_little(void)
     CHECK(pthread_barrier_destroy(&barrier) == 0);
 }
 
+enum { FEW = 8, PAGES_EACH = 1024, PAGE_BLOCK = 4000, KEEP_OF = 4 };
+
+/* Each slab keeps a block, so what is free are holes: none of the threads has enough for it to be worth a purger. */
+static void *leave_holes_and_sleep(void *barrier)
+{
+    unsigned char *blocks[PAGES_EACH];
+    for (size_t i = 0; i < PAGES_EACH; i++) {
+        blocks[i] = family.malloc(PAGE_BLOCK);
+        CHECK(blocks[i] != NULL);
+        memset(blocks[i], (int)(i % 251), PAGE_BLOCK);
+    }
+    pthread_barrier_wait(barrier);
+    pthread_barrier_wait(barrier);
+    for (size_t i = 0; i < PAGES_EACH; i++)
+        if (i % KEEP_OF != 0)
+            family.free(blocks[i]);
+    pthread_barrier_wait(barrier);
+    pthread_barrier_wait(barrier); /* asleep, until the memory has come back */
+    for (size_t i = 0; i < PAGES_EACH; i += KEEP_OF) {
+        CHECK(blocks[i][PAGE_BLOCK - 1] == i % 251);
+        family.free(blocks[i]);
+    }
+    return NULL;
+}
+
+static void come_back_from_several_small_heaps(void)
+{
+    pthread_t threads[FEW];
+    pthread_barrier_t barrier;
+    CHECK(pthread_barrier_init(&barrier, NULL, FEW + 1) == 0);
+    for (int i = 0; i < FEW; i++)
+        CHECK(pthread_create(&threads[i], NULL, leave_holes_and_sleep, &barrier) == 0);
+    pthread_barrier_wait(&barrier);
+    const size_t full = process_rss_bytes();
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    wait_for_rss(full - (size_t)FEW * PAGES_EACH * PAGE_BLOCK / 2);
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < FEW; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(pthread_barrier_destroy(&barrier) == 0);
+}
+
 /* While the memory of a first half comes back, a second is in use: what is asked for meanwhile is whole. */
 static void come_back_under_a_busy_thread(void)
 {
@@ -254,6 +297,7 @@ static const struct {
 } cases[] = {
     {"one_thread", come_back_from_one_thread},
     {"sleeping_threads", come_back_from_sleeping_threads},
+    {"small_heaps", come_back_from_several_small_heaps},
     {"many_sleepers", sleepers_hold_little},
     {"busy_thread", come_back_under_a_busy_thread},
     {"forks_child", come_back_in_a_forks_child},

@@ -1,4 +1,4 @@
-"""Where figures come from. A library older than its sources is refused before anything is measured."""
+"""Where figures come from. What is measured of this tree is built from its sources first."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ static COLD void leave_spent(struct heap *heap)
         return;
     }
     heartbeat(heap);
-    bool tell = relief_at_heartbeat(&notice);
+    bool tell = relief_at_heartbeat(heap, &notice);
     entry_leave(heap);
     if (tell)
         relief_tell(&notice);

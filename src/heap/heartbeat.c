@@ -78,6 +78,7 @@ void heartbeat(struct heap *heap)
     uint64_t now = clock_now_ms();
     give_back_old(heap, now);
     huge_consider(now);
+    purger_note_beat(heap);
     purger_consider(heap);
     if (heap_events.heartbeat != NULL)
         heap_events.heartbeat(heap);

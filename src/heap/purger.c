@@ -19,11 +19,11 @@
 /* Worth a thread. */
 #define MUCH (16 * MIB)
 
-/* The purger ends after so many looks in a row that found nothing; if something waits for its time, so many after that. */
-enum { VAIN = 3, PERIOD_LEAST_MS = 100 };
-
 /* So many heaps are many. */
 enum { MANY_HEAPS = 64 };
+
+/* The purger ends after so many looks in a row that found nothing; if something waits for its time, so many after that. */
+enum { VAIN = 3, PERIOD_LEAST_MS = 100 };
 
 enum { REFUSED_MS = 100, LARGE_LOOK_MS = 1000 };
 
@@ -43,12 +43,36 @@ static size_t beyond(size_t bytes, size_t left)
     return bytes > left ? bytes - left : 0;
 }
 
-/* Of what the caller can see without a lock: not what other heaps hold. Most heaps are less than that in all. */
+/* Free blocks in slabs, and what magazines hold if they are full. So few heaps as are not many come to much only if one of them is
+ * larger than this. */
+static size_t could_give(const struct heap *heap)
+{
+    size_t bytes = load_relaxed(&heap->units) << UNIT_SHIFT;
+    return bytes >= MUCH / MANY_HEAPS ? min_size(bytes, shelf_free_bytes(heap) + load_relaxed(&heap->capacity_bytes)) : 0;
+}
+
+/* Who is alone knows it all. Others' words are a heartbeat old: of each thread's the last is from before it fell asleep. */
+void purger_note_beat(struct heap *heap)
+{
+    const struct heap *newest = life_heaps();
+    const struct heap *other = heap->looked_at;
+    if (newest->next == NULL || other == NULL)
+        return;
+    store_relaxed(&heap->could_give, could_give(heap));
+    if (other == newest) {
+        store_relaxed(&heap->others_gave, heap->others_give);
+        store_relaxed(&heap->others_give, (size_t)0);
+    }
+    if (other != heap)
+        store_relaxed(&heap->others_give, heap->others_give + beyond(load_relaxed(&other->could_give), load_relaxed(&other->left_free)));
+}
+
 static bool could_give_back_much(const struct heap *heap)
 {
     size_t waits = beyond(waiting(), load_relaxed(&left_waiting));
-    return waits + (load_relaxed(&heap->units) << UNIT_SHIFT) >= MUCH
-           && waits + beyond(shelf_free_bytes(heap), load_relaxed(&heap->left_free)) >= MUCH;
+    size_t others = max_size(load_relaxed(&heap->others_give), load_relaxed(&heap->others_gave));
+    return waits + others + (load_relaxed(&heap->units) << UNIT_SHIFT) >= MUCH
+           && waits + others + beyond(could_give(heap), load_relaxed(&heap->left_free)) >= MUCH;
 }
 
 /* Has the owner not been at its door since the last look? */
@@ -93,8 +117,11 @@ struct purger_look purger_look(void)
 static void note_left(void)
 {
     store_relaxed(&left_waiting, waiting());
-    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
-        store_relaxed(&heap->left_free, shelf_free_bytes(heap));
+    for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
+        size_t bytes = could_give(heap);
+        store_relaxed(&heap->could_give, bytes);
+        store_relaxed(&heap->left_free, bytes);
+    }
 }
 
 /* Where there are many threads, those that sleep may hold much between them, whatever one of them knows. */

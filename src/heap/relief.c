@@ -8,6 +8,8 @@
 #include "heap/interrupt.h"
 #include "heap/keeper.h"
 #include "heap/life.h"
+#include "heap/shelf.h"
+#include "heap/sleeper.h"
 #include "large/large.h"
 #include "os/os.h"
 #include "span/span.h"
@@ -31,7 +33,14 @@ void relief_hurry(struct heap *heap)
         budget_hurry(heap);
 }
 
-bool relief_at_heartbeat(struct limit_notice *notice)
+static void give_back_hard(struct heap *own)
+{
+    (void)shelf_purge_all(own);
+    (void)sleeper_empty_all(own);
+    (void)span_purge_all();
+}
+
+bool relief_at_heartbeat(struct heap *own, struct limit_notice *notice)
 {
     if (!limit_presses())
         return false;
@@ -41,7 +50,11 @@ bool relief_at_heartbeat(struct limit_notice *notice)
         return false;
     (void)relief_give_back(NULL);
     /* Between the handlers of a fork this thread holds every lock, though it does not notice. */
-    return !lock_passes() && limit_begin_notice(notice, absent_bytes());
+    if (lock_passes())
+        return false;
+    if (limit_begin_hard_relief(absent_bytes()))
+        give_back_hard(own);
+    return limit_begin_notice(notice, absent_bytes());
 }
 
 void relief_tell(const struct limit_notice *notice)

@@ -28,9 +28,10 @@ ALWAYS_INLINE void relief_note(struct heap *heap)
         relief_hurry(heap);
 }
 
-/* Gives back what nobody uses if the soft limit is passed; the first time it learns what that is. Inside the door, no
- * lock held. True: the program is to be told *notice, outside. */
-bool relief_at_heartbeat(struct limit_notice *notice);
+/* Gives back what nobody uses if the soft limit is passed; the first time it learns what that is. If that does not do, also holes in
+ * slabs, and what threads have cached that are not inside the allocator just now; but not what the magazines of `own` hold, the
+ * caller's heap inside its door. No lock held. True: the program is to be told *notice, outside. */
+bool relief_at_heartbeat(struct heap *own, struct limit_notice *notice);
 
 /* Calls the program's callback. Outside the door, no lock held; errno is kept. */
 void relief_tell(const struct limit_notice *notice);

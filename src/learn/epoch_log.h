@@ -1,4 +1,5 @@
-/* Mode research: a line of report for each epoch, from which the lab draws costs and ratings over time. */
+/* Mode research: a line of report for each epoch, from which the lab draws costs and ratings over time; and before the first of each
+ * policy that competes, a line for each value in which it is not the champion's. */
 #ifndef HAK_LEARN_EPOCH_LOG_H
 #define HAK_LEARN_EPOCH_LOG_H
 

@@ -25,7 +25,7 @@ enum { RELIEF_SHARE = 64 };
 enum { LOOK_SHARE = 1024 };
 #define LOOK_LEAST (64 * KIB)
 
-enum { NOTICE_MS = 100 }; /* between two calls of the listener */
+enum { NOTICE_MS = 100 }; /* between two calls of the listener; and between two hard reliefs, if it is not to be called */
 
 bool limit_pressed;
 
@@ -52,6 +52,7 @@ static size_t loan;        /* bytes of the other run; 0 if there is no borrower,
 static struct limit_listener listener;
 static bool told;          /* of this crossing */
 static uint64_t told_ms;   /* when, the last time */
+static uint64_t hard_ms;   /* the last hard relief; 0: there was none */
 static uintptr_t telling;  /* thread_self() of the thread that calls the listener, else 0 */
 
 static size_t soft_limit(void)
@@ -293,14 +294,30 @@ void limit_set_listener(struct limit_listener new_listener)
     lock_drop(&shards_pool()->lock);
 }
 
+static bool is_notice_due(uint64_t now)
+{
+    return listener.callback != NULL && !load_relaxed(&told) && load_acquire(&telling) == 0
+           && (told_ms == 0 || now - told_ms >= NOTICE_MS);
+}
+
+bool limit_begin_hard_relief(size_t absent)
+{
+    lock_take(&shards_pool()->lock);
+    uint64_t now = clock_now_ms();
+    bool due = present(absent) > soft_limit() && (hard_ms == 0 || now - hard_ms >= NOTICE_MS || is_notice_due(now));
+    if (due)
+        hard_ms = now;
+    lock_drop(&shards_pool()->lock);
+    return due;
+}
+
 bool limit_begin_notice(struct limit_notice *notice, size_t absent)
 {
     lock_take(&shards_pool()->lock);
     uint64_t now = clock_now_ms();
     size_t bytes = present(absent);
     size_t soft = soft_limit();
-    bool due = listener.callback != NULL && bytes > soft && !load_relaxed(&told) && load_acquire(&telling) == 0
-               && (told_ms == 0 || now - told_ms >= NOTICE_MS);
+    bool due = bytes > soft && is_notice_due(now);
     if (due) {
         store_relaxed(&told, true);
         told_ms = now;

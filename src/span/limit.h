@@ -77,6 +77,10 @@ void limit_learn(size_t group_limit);
  * have no memory. */
 bool limit_begin_relief(size_t absent);
 
+/* Is it passed still, after that? And is it time for what takes memory from threads that may run: the program would be told
+ * else, or has not paid for it for a while. `absent` as above. */
+bool limit_begin_hard_relief(size_t absent);
+
 /* Who is told when the soft limit is passed. */
 struct limit_listener {
     void (*callback)(size_t held, size_t limit, void *data); /* NULL: nobody */

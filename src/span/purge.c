@@ -47,15 +47,27 @@ static bits128 may_hold_pages(const struct superslab *s)
     return policy.huge == HUGE_ON ? ~(bits128)0 : s->dirty;
 }
 
-/* Takes the first superslab that nobody is purging out of the shard's queue, if it was freed into before `before_ms`. `few`: not one
- * that may be a huge page. */
-static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms, bool few)
+/* So many units of a huge superslab must be free for it to be split. */
+enum split {
+    SPLIT_ANY = 0,
+    SPLIT_SPARSE = SUPERSLAB_UNITS / 8 + 1, /* what few free ones would give back is not worth what a huge page saves */
+    SPLIT_NONE = SUPERSLAB_UNITS + 1
+};
+
+static bool stays_whole(const struct superslab *s, enum split split)
+{
+    return s->huge && count_ones128(~s->used) < (unsigned)split;
+}
+
+/* Takes the first superslab that nobody is purging, and that may be split, out of the shard's queue, if it was freed into before
+ * `before_ms`. */
+static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms, enum split split)
 {
     for (struct list_node *node = shard->dirty_queue.first; node != NULL; node = node->next) {
         struct superslab *s = LIST_ENTRY(node, struct superslab, age);
         if (s->freed_ms >= before_ms)
             return NULL;
-        if (s->purging != 0 || (few && s->huge))
+        if (s->purging != 0 || stays_whole(s, split))
             continue;
         list_remove(&shard->dirty_queue, node);
         s->queued = false;
@@ -130,7 +142,7 @@ static size_t purge_before(struct span_shard *shard, uint64_t before_ms, bool by
 {
     size_t bytes = 0;
     struct superslab *s;
-    while ((s = next_to_purge(shard, before_ms, false)) != NULL) {
+    while ((s = next_to_purge(shard, before_ms, by_age ? SPLIT_SPARSE : SPLIT_ANY)) != NULL) {
         bits128 units = may_hold_pages(s) & ~s->used;
         if (units != 0) /* else all are in use again; and it must not be on the list for nothing, where nobody sees it */
             bytes += give_back(shard, s, units, by_age ? clock_now_ms() : 0);
@@ -151,7 +163,7 @@ static size_t purge_some(struct span_shard *shard, size_t most)
 {
     size_t bytes = 0;
     struct superslab *s;
-    while (bytes < most && (s = next_to_purge(shard, UINT64_MAX, true)) != NULL) {
+    while (bytes < most && (s = next_to_purge(shard, UINT64_MAX, SPLIT_NONE)) != NULL) {
         bits128 units = s->dirty & ~s->used;
         bits128 some = lowest_units(units, divide_up(most - bytes, UNIT_SIZE));
         if (some != units) { /* it stays the oldest */

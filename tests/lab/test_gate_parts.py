@@ -9,7 +9,7 @@ from unittest import mock
 
 from hakmem_bench import counting, gate
 from hakmem_bench.listing import Instruction, disassemble, hit_path, mix
-from hakmem_bench.model import CannotError, Counts
+from hakmem_bench.model import CannotError, Counts, Peer, Sample, Test
 
 CACHEGRIND = """desc: I1 cache: 32768 B, 64 B, 8-way associative
 cmd: pairs 100000 16
@@ -50,6 +50,38 @@ class Decisions(unittest.TestCase):
         golden = gate.golden()
         self.assertEqual(list(golden.instructions), [counted.name for counted in counting.COUNTED])
         self.assertEqual(list(golden.hit_paths), ["malloc", "free"])
+
+
+class Race(unittest.TestCase):
+    """Ten pairs against the C library."""
+
+    def run_with(self, glibc: list[float], status: str = "ok") -> tuple[bool, str]:
+        """Where hakmem takes a second, and glibc so many."""
+        left = iter(glibc)
+        ran: list[str] = []
+
+        def run(test: Test, peer: Peer, *, quick: bool) -> Sample:
+            ran.append(peer.name)
+            return Sample(status, user=next(left) if peer.name == "glibc" else 1.0)
+
+        with mock.patch.object(gate.runner, "run", run):
+            found = gate.race(Path("/library"))
+        if status == "ok":
+            self.assertEqual(ran[:4], ["hakmem", "glibc", "glibc", "hakmem"])
+            self.assertEqual(len(ran), 20)
+        return found
+
+    def test_too_small_a_gain_fails(self) -> None:
+        passed, line = self.run_with([1.15, 1.19] * 5)
+        self.assertFalse(passed)
+        self.assertRegex(line, r"1\.1\d \(1\.15 to 1\.19\); the upper end must reach 1\.2\Z")
+
+    def test_one_that_may_be_enough_passes(self) -> None:
+        self.assertTrue(self.run_with([1.1, 1.25] * 5)[0])
+        self.assertTrue(self.run_with([1.5] * 10)[0])
+
+    def test_a_crash_fails(self) -> None:
+        self.assertEqual(self.run_with([1.5] * 10, "signal 11"), (False, "random_mixed with hakmem: signal 11"))
 
 
 class Counting(unittest.TestCase):

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -14,9 +15,11 @@ from unittest import mock
 from rich.console import Console
 
 from hakmem_bench import __main__ as command
-from hakmem_bench import attack_section, cost_section, documents, lab, peers, suite
+from hakmem_bench import attack_section, cost_section, documents, lab, peers, provenance, suite
 from hakmem_bench.attacks import OWN
 from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Counts, Peer, Result, Test, read
+
+SLOTS = (("256", 256), ("8192", 8192), ("1m", 1000000))
 
 
 class BadInput(unittest.TestCase):
@@ -67,6 +70,42 @@ class Suite(unittest.TestCase):
             if "/" not in test.command[0]:
                 self.assertTrue((lab.ROOT / "bench" / f"{test.command[0]}.c").exists(), test.name)
 
+    def test_what_was_frozen_is_there(self) -> None:
+        """As it was before anything was tuned to it: what is added has another name."""
+        commands = {test.name: " ".join(test.command) for test in suite.TESTS}
+        for name, wanted in (
+            *((f"random-mixed-{size}", rf"random_mixed \d+ {size} 42") for size in (128, 256, 512, 1024)),
+            *((f"random-mixed-{name}-slots", rf"random_mixed \d+ mixed 42 --slots {slots}") for name, slots in SLOTS),
+            *((f"larson-{n}", rf"larson 1 8 1000 5000 100 4141 {n}") for n in (1, 2, 8)),
+            ("larson-small", "larson 1 8 128 1024 100 4141 2"),
+            ("larson-mid", "larson 1 16 1040 1000 100 4141 2"),
+            ("larson-minute", "larson 60 8 1000 5000 100 4141 8"),
+            *((f"handover-{how}", rf"handover {how} .+") for how in ("oneway", "ring", "manytoone")),
+            *((f"sharing-{how}", rf"sharing {how} .+") for how in ("active", "passive")),
+            *((f"nodes-{of}", rf"nodes {of} .+") for of in ("tree", "list", "hash")),
+            ("vm", r"vm \d+"),
+            ("startup", r"startup .+|/bin/true"),
+        ):
+            self.assertRegex(commands[name], rf"\A(?:{wanted})\Z")
+        for name in (
+            "lifetimes",
+            "short-threads",
+            "realloc-string",
+            "realloc-inplace",
+            "realloc-moving",
+            "aligned",
+            "calloc",
+        ):
+            self.assertIn(name, commands)
+        programs = {test.name.partition("-")[0] for test in suite.TESTS if test.group == "programs"}
+        self.assertEqual(
+            programs, {"redis", "cpython", "sqlite", "gcc", "lua", "perl", "ghostscript", "z3", "rocksdb", "node"}
+        )
+
+    def test_the_vm_scenario_has_fifty_pairs(self) -> None:
+        (vm,) = (test for test in suite.TESTS if test.name == "vm")
+        self.assertGreaterEqual(vm.least_repetitions, 50)
+
     def test_the_quick_run_is_a_part(self) -> None:
         quick = suite.choose(None, quick=True)
         self.assertTrue(10 < len(quick) < len(suite.choose(None, quick=False)))
@@ -74,6 +113,21 @@ class Suite(unittest.TestCase):
     def test_names_and_groups_choose(self) -> None:
         chosen = [test.name for test in suite.choose("larson-1,start-up", quick=False)]
         self.assertEqual(chosen, ["larson-1", "startup"])
+
+
+class Provenance(unittest.TestCase):
+    def test_says_what_was_measured_where(self) -> None:
+        found = provenance.facts(Path(sys.executable).resolve(), "bench --quick")
+        self.assertEqual(found["asked for"], "bench --quick")
+        self.assertRegex(found["date"], r"\A20\d\d-\d\d-\d\d \d\d:\d\d UTC\Z")
+        self.assertRegex(found["commit"], r"\A(?:[0-9a-f]{12}(?: and uncommitted changes)?|unknown)\Z")
+        self.assertRegex(found["build id"], r"\A(?:[0-9a-f]{40}|none)\Z")
+        self.assertRegex(found["kernel"], r"\ALinux \d")
+        self.assertRegex(found["machine"], r"\A\w+, .")
+        self.assertRegex(found["huge pages"], r"\[\w+\]|unknown")
+        self.assertRegex(found["memory"], r"\A\d+ GiB\Z")
+        for name in ("build", "sources", "libc", "processors"):
+            self.assertTrue(found[name], name)
 
 
 class Docs(unittest.TestCase):

@@ -39,6 +39,10 @@ while time.monotonic() < end:
         bytearray(1 << 20)
 """
 
+# Lines of mode research: an epoch of a policy that is not the champion, and what such a policy is.
+CHALLENGES = r"hakmem: epoch: .*, arm (\d+) of champion (?!\1,)\d+, "
+SAYS = r"hakmem: arm (\d+), unlike champion \d+: [a-z_]+.* is (\d+) .+ instead of (?!\2$)\d+$"
+
 
 def build_id() -> str:
     """Of the interpreter, as the statistics' reader finds it; "" if it has none."""
@@ -170,6 +174,9 @@ class Library(Files):
         lines = report.read_text().splitlines()
         self.assertEqual(sum(line.startswith("hakmem: route ") for line in lines), 1000)
         self.assertTrue([line for line in lines if re.match(r"hakmem: learner: \d+ ms: [a-z]", line)])
+        challengers = {found[1] for line in lines if (found := re.match(CHALLENGES, line))}
+        self.assertEqual({found[1] for line in lines if (found := re.match(SAYS, line))}, challengers)
+        self.assertTrue(challengers)
         series = learning_log.series(report.read_text())  # as the lab reads it
         self.assertGreater(series["epochs"], 0)
         self.assertGreater(sum(ns for _, ns, _ in series["costs"]), 0)

@@ -153,6 +153,24 @@ static void what_is_given_back_is_split(void)
     CHECK(!huge_is_at(runs[2]));
 }
 
+/* They are not worth a huge page, until somebody wants all that there is. */
+static void few_free_units_stay(void)
+{
+    enum { FEW = SUPERSLAB_UNITS / 8, LATER_MS = 60000 };
+    start(PAGES, 1);
+    passes(2);
+    span_give(runs[2], FEW, false);
+    span_give(runs[3], FEW, false);
+    now_ms += LATER_MS;
+    fake_clock_set(now_ms);
+    CHECK(span_purge_old(now_ms) == 0 && huge_is_at(runs[2]) && huge_is_at(runs[3]));
+    span_give(runs[2] + FEW * UNIT_SIZE, 1, false);
+    now_ms += LATER_MS;
+    fake_clock_set(now_ms);
+    CHECK(span_purge_old(now_ms) == (FEW + 1) * UNIT_SIZE && !huge_is_at(runs[2]) && huge_is_at(runs[3]));
+    CHECK(span_purge_all() == FEW * UNIT_SIZE && !huge_is_at(runs[3]));
+}
+
 /* The other half counts as huge until it gives something back too; both together become a page again. */
 static void halves_are_split_by_themselves(void)
 {
@@ -372,6 +390,7 @@ int main(void)
         HUGE_TEST(refusals_are_no_loss),
         HUGE_TEST(who_has_none_is_asked_once),
         HUGE_TEST(what_is_given_back_is_split),
+        HUGE_TEST(few_free_units_stay),
         HUGE_TEST(halves_are_split_by_themselves),
         HUGE_TEST(a_page_with_one_half_split_becomes_huge_again),
         HUGE_TEST(few_holes_stay),

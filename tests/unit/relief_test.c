@@ -7,6 +7,7 @@
 #include "config/policy.h"
 #include "fake_os.h"
 #include "heap/absent.h"
+#include "heap/life.h"
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/relief.h"
@@ -15,6 +16,7 @@
 #include "listener.h"
 #include "nodes.h"
 #include "span/limit.h"
+#include "worker.h"
 
 static void soft_limit_empties_the_bigcache(void)
 {
@@ -191,6 +193,69 @@ static void holes_do_not_count(void)
     CHECK(limit_held() <= bound + 4 * MIB);
 }
 
+static void leave_holes(void *unused)
+{
+    static char *blocks[COUNT];
+    (void)unused;
+    fill(blocks, COUNT);
+    for (unsigned i = 0; i < COUNT; i++)
+        if (i % OF_SLAB != 0)
+            hak_free(blocks[i]);
+}
+
+/* Nobody has asked for that. */
+static void soft_limit_gives_back_holes(void)
+{
+    heap_own();
+    leave_holes(NULL);
+    CHECK(hak_set_limit(24 * MIB, 0) == 0);
+    listener_set(listener_count);
+    CHECK(hak_malloc(4 * MIB) != NULL);
+    CHECK(absent_bytes() >= 16 * MIB);
+    CHECK(listener_calls == 0);
+}
+
+static void soft_limit_gives_back_what_sleepers_hold(void)
+{
+    struct worker worker;
+    heap_own();
+    worker_start(&worker);
+    worker_run(&worker, leave_holes, NULL);
+    CHECK(hak_set_limit(24 * MIB, 0) == 0);
+    listener_set(listener_count);
+    CHECK(hak_malloc(4 * MIB) != NULL);
+    CHECK(absent_bytes() >= 16 * MIB);
+    CHECK(listener_calls == 0);
+    worker_stop(&worker);
+}
+
+static uint64_t times_emptied(void)
+{
+    uint64_t times = 0;
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        times += heap->counts->of[COUNT_EMPTIED];
+    return times;
+}
+
+/* A program above its limit whose live blocks are all that there is does not pay for it at each step. */
+static void memory_is_taken_from_threads_now_and_then(void)
+{
+    struct worker worker;
+    heap_own();
+    fake_clock_set(1000);
+    worker_start(&worker);
+    worker_run(&worker, leave_holes, NULL);
+    CHECK(hak_set_limit(1, 0) == 0);
+    for (int i = 0; i < 20; i++)
+        CHECK(hak_malloc(4 * MIB) != NULL);
+    CHECK(times_emptied() == 1);
+    fake_clock_set(1100);
+    CHECK(hak_malloc(4 * MIB) != NULL);
+    CHECK(times_emptied() == 2);
+    fake_clock_set(0);
+    worker_stop(&worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +263,9 @@ int main(void)
         UNIT_TEST(soft_limit_purges),
         UNIT_TEST(soft_limit_empties_idle_heaps),
         UNIT_TEST(holes_do_not_count),
+        UNIT_TEST(soft_limit_gives_back_holes),
+        UNIT_TEST(soft_limit_gives_back_what_sleepers_hold),
+        UNIT_TEST(memory_is_taken_from_threads_now_and_then),
         UNIT_TEST(gives_back_within_the_request),
         UNIT_TEST(requested_bytes_stay_exact),
         UNIT_TEST(illegal_limits_change_nothing),

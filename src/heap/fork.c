@@ -92,8 +92,16 @@ static void leave_door(bool entered)
         store_relaxed(&view_load()->heap->in_door, 0u);
 }
 
+/* Forks by signal handlers that came between fork_prepare and the end of that fork, in the parent: nothing was done for them, and nothing
+ * is to be undone. */
+static unsigned nested;
+
 void fork_prepare(void)
 {
+    if (lock_passes()) {
+        nested++;
+        return;
+    }
     /* From a signal handler that interrupted the allocator: such a child may exec, no more (POSIX). */
     if (fork_holds_any_lock())
         return;
@@ -139,6 +147,10 @@ void fork_parent(void)
 {
     if (!lock_passes())
         return;
+    if (nested > 0) {
+        nested--;
+        return;
+    }
     bool entered = enter_door();
     lock_pass_end();
     drop_after_heaps();
@@ -166,10 +178,12 @@ static void bury(struct heap *heap)
     life_idle_locked(heap);
 }
 
+/* Of a nested fork too: if its handler returns, the fork that it interrupted goes on in this child, which has no other threads. */
 void fork_child(void)
 {
     if (!lock_passes())
         return;
+    nested = 0;
     bool entered = enter_door();
     span_after_fork();
     purger_after_fork();

@@ -10,12 +10,14 @@ static FRAGILE bool is_on(const struct handler_stack *stack, uintptr_t address)
     return address - stack->low < stack->high - stack->low;
 }
 
-/* Stacks grow down: what runs above the handler's frame, or not on its stack, runs after it was left. A handler
- * that goes on on a third stack, a coroutine's, is taken for left if that lies above. */
+/* Stacks grow down: what runs above the handler's frame, or not on its stack, runs after it was left; what runs on the signal stack
+ * while the handler does not is a handler that has interrupted it. A handler that goes on on a third stack, a coroutine's, is taken
+ * for left if that lies above. */
 static FRAGILE bool was_left(const struct interrupt_state *state, uintptr_t here)
 {
-    if (is_on(&state->stack, state->frame) && !is_on(&state->stack, here))
-        return true;
+    bool was_on = is_on(&state->stack, state->frame);
+    if (was_on != is_on(&state->stack, here))
+        return was_on;
     return here > state->frame;
 }
 

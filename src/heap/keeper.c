@@ -21,6 +21,9 @@ static void close_all(void *argument)
 {
     (void)argument;
     struct heap *own = view_load()->heap;
+    /* Heaps come into the list under it: what is not in there yet sees the keeper. */
+    lock_take(&life_lock);
+    lock_drop(&life_lock);
     life_clean_all();
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         if (heap != own)

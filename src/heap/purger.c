@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "config/policy.h"
 #include "heap/freeze.h"
 #include "heap/life.h"
@@ -113,7 +114,7 @@ struct purger_look purger_look(void)
     return look;
 }
 
-/* What no look could give back. */
+/* Before a look: what it cannot give back is left. */
 static void note_left(void)
 {
     store_relaxed(&left_waiting, waiting());
@@ -122,6 +123,15 @@ static void note_left(void)
         store_relaxed(&heap->could_give, bytes);
         store_relaxed(&heap->left_free, bytes);
     }
+}
+
+/* Has so much been freed since, by threads that take the purger for one that will look again? */
+static bool has_grown(void)
+{
+    size_t bytes = beyond(waiting(), left_waiting);
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        bytes += beyond(could_give(heap), heap->left_free);
+    return bytes >= MUCH;
 }
 
 /* Where there are many threads, those that sleep may hold much between them, whatever one of them knows. */
@@ -159,18 +169,19 @@ static void purger(void)
     store_relaxed(&thread_view, STATIC_VIEW(dead));
     for (uint64_t vain = 0; vain < vain_most(); vain++) {
         sleep_for(period_ms());
+        note_left();
         struct purger_look look = purger_look();
-        if (!is_vain(&look))
+        if (!is_vain(&look) || has_grown())
             vain = 0;
     }
-    note_left();
 }
 
-/* Where the kernel refuses a thread, for want of memory or by a rule, it is asked again after a while. */
+/* Where the kernel refuses a thread, for want of memory or by a rule, it is asked again after a while. Between the handlers of a fork
+ * none is started: the child would forget it. */
 static bool may_start(void)
 {
     uint64_t refused = load_relaxed(&refused_ms);
-    return policy.purger && !os_service_runs() && (refused == 0 || clock_has_passed(clock_now_ms(), refused, REFUSED_MS));
+    return policy.purger && !lock_passes() && !os_service_runs() && (refused == 0 || clock_has_passed(clock_now_ms(), refused, REFUSED_MS));
 }
 
 static void start(void)

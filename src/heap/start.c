@@ -24,9 +24,14 @@ static bool have_key;
 /* At once, in the first round of the thread's destructors: others that run later have the orphan heap. Were we
  * to wait for them, a thread whose first allocation is in a destructor could end before our turn. (Of the four
  * rounds that POSIX has at least, one that first allocates in the last still does: life_reclaim finds its heap.) */
-static void thread_exit(void *value)
+static void thread_exit(void *unused)
 {
-    struct heap *heap = value;
+    /* Its own word knows the heap. The key's value may be another's: of a second libc in the process (dlmopen), or of a program that
+     * uses a key which it has not made. */
+    struct heap *heap = view_load()->heap;
+    (void)unused;
+    if (heap == NULL || load_relaxed(&heap->tls) != &thread_view)
+        return;
     if (heap->in_door != 0) {
         life_quarantine(heap);
         return;
@@ -52,6 +57,19 @@ static bool start(void)
     return true;
 }
 
+/* glibc's, which pthread_atfork calls in the name of the library: its handlers would be gone once that was finalized at exit, while
+ * destructors of other libraries may still fork. NULL: the process's own. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library) __attribute__((weak));
+
+static void register_fork(void)
+{
+    if (__register_atfork != NULL)
+        (void)__register_atfork(fork_prepare, fork_parent, fork_child, NULL);
+    else
+        (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
 static bool start_once(void)
 {
     if (load_acquire(&started) != 0)
@@ -67,7 +85,7 @@ static bool start_once(void)
     lock_drop(&init_lock);
     /* Outside the lock: registering may allocate, in libraries that are not glibc. */
     if (first)
-        (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
+        register_fork();
     return started != 0;
 }
 

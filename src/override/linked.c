@@ -4,11 +4,33 @@
 #include <stdlib.h>
 
 #include "api/hot.h"
+#include "base/atomic.h"
 #include "base/bits.h"
+
+_Static_assert(SIZE_UNKNOWN == LINKED_SIZE_UNKNOWN, "the two are one");
 
 /* Other names of ours (libc.c), which is not there if a program's own takes its place in the link. */
 extern void *own_malloc(size_t size) __attribute__((weak)) HIDDEN;
 extern void own_free(void *p) __attribute__((weak)) HIDDEN;
+
+/* The operators that others are made of, as the linker finds them: a program may bring these alone. And ours by other names
+ * (operators.cpp). An alignment is a std::align_val_t, which is passed as the number that it is. */
+extern linked_new_function linker_new __asm__("_Znwm");
+extern linked_new_function linker_new_array __asm__("_Znam");
+extern linked_new_aligned_function linker_new_aligned __asm__("_ZnwmSt11align_val_t");
+extern linked_new_aligned_function linker_new_array_aligned __asm__("_ZnamSt11align_val_t");
+extern linked_delete_function linker_delete __asm__("_ZdlPv");
+extern linked_delete_function linker_delete_array __asm__("_ZdaPv");
+extern linked_delete_aligned_function linker_delete_aligned __asm__("_ZdlPvSt11align_val_t");
+extern linked_delete_aligned_function linker_delete_array_aligned __asm__("_ZdaPvSt11align_val_t");
+extern linked_new_function own_new HIDDEN;
+extern linked_new_function own_new_array HIDDEN;
+extern linked_new_aligned_function own_new_aligned HIDDEN;
+extern linked_new_aligned_function own_new_array_aligned HIDDEN;
+extern linked_delete_function own_delete HIDDEN;
+extern linked_delete_function own_delete_array HIDDEN;
+extern linked_delete_aligned_function own_delete_aligned HIDDEN;
+extern linked_delete_aligned_function own_delete_array_aligned HIDDEN;
 
 /* Where a program that is not position-independent takes the address of one, that is a jump to ours, which is taken for
  * another's: nothing is lost but what the door is told. So it is told of families only if it is told of all. */
@@ -20,6 +42,47 @@ ALWAYS_INLINE bool malloc_is_ours(void)
 ALWAYS_INLINE bool free_is_ours(void)
 {
     return LIKELY(free == own_free);
+}
+
+linked_new_function *linked_others_new(bool array)
+{
+    if (array && linker_new_array != own_new_array)
+        return linker_new_array;
+    return linker_new != own_new ? linker_new : NULL;
+}
+
+linked_new_aligned_function *linked_others_new_aligned(bool array)
+{
+    if (array && linker_new_array_aligned != own_new_array_aligned)
+        return linker_new_array_aligned;
+    return linker_new_aligned != own_new_aligned ? linker_new_aligned : NULL;
+}
+
+static linked_delete_function *others_delete(bool array)
+{
+    if (array && linker_delete_array != own_delete_array)
+        return linker_delete_array;
+    return linker_delete != own_delete ? linker_delete : NULL;
+}
+
+static linked_delete_aligned_function *others_delete_aligned(bool array)
+{
+    if (array && linker_delete_array_aligned != own_delete_array_aligned)
+        return linker_delete_array_aligned;
+    return linker_delete_aligned != own_delete_aligned ? linker_delete_aligned : NULL;
+}
+
+/* malloc, free and these operators: what the loader has found stays as it is. */
+static bool all_ours; /* false: or nobody has looked */
+
+ALWAYS_INLINE bool all_are_ours(void)
+{
+    return LIKELY(load_relaxed(&all_ours));
+}
+
+static void look(void)
+{
+    store_relaxed(&all_ours, malloc_is_ours() && free_is_ours() && linked_others_new(true) == NULL && others_delete(true) == NULL);
 }
 
 static NOINLINE void *new_at_the_door(size_t size)
@@ -69,7 +132,9 @@ static NOINLINE void *new_or_throw(size_t size)
 
 static NOINLINE void *new_array_or_throw(size_t size)
 {
-    return array_or_throw(linked_new_array(size), size);
+    linked_new_function *others = linked_others_new(false);
+    look();
+    return others != NULL ? others(size) : array_or_throw(linked_new_array(size), size);
 }
 
 /* The operators of most programs. They end in a jump to the door, as malloc does. Not in the hardened library: there a large
@@ -83,7 +148,7 @@ FRAGILE void *linked_new_or_throw(size_t size)
 
 FRAGILE void *linked_new_array_or_throw(size_t size)
 {
-    if (HARDENED || !malloc_is_ours())
+    if (HARDENED || !all_are_ours())
         return new_array_or_throw(size);
     return hot_malloc_or(size, new_array_or_throw_at_the_door);
 }
@@ -130,6 +195,24 @@ ALWAYS_INLINE void delete(void *p, const struct hot_way *way, size_t size)
         hot_free_by(p, HARDENED && !malloc_is_ours() ? SIZE_UNKNOWN : size, way);
 }
 
+static FRAGILE NOINLINE void delete_otherwise(void *p, const struct hot_way *way, size_t size, linked_delete_function *others)
+{
+    look();
+    if (others != NULL)
+        others(p);
+    else
+        delete(p, way, size);
+}
+
+static FRAGILE void delete_aligned(void *p, size_t alignment, const struct hot_way *way, size_t size,
+                                   linked_delete_aligned_function *others)
+{
+    if (others != NULL)
+        others(p, alignment);
+    else
+        delete(p, way, size);
+}
+
 FRAGILE void linked_delete(void *p)
 {
     delete(p, &as_new, SIZE_UNKNOWN);
@@ -137,17 +220,41 @@ FRAGILE void linked_delete(void *p)
 
 FRAGILE void linked_delete_array(void *p)
 {
-    delete(p, &as_new_array, SIZE_UNKNOWN);
+    if (all_are_ours())
+        hot_free_by(p, SIZE_UNKNOWN, &as_new_array);
+    else
+        delete_otherwise(p, &as_new_array, SIZE_UNKNOWN, others_delete(false));
 }
 
 FRAGILE void linked_delete_sized(void *p, size_t size)
 {
-    delete(p, &as_new, size);
+    if (all_are_ours())
+        hot_free_by(p, size, &as_new);
+    else
+        delete_otherwise(p, &as_new, size, others_delete(false));
 }
 
 FRAGILE void linked_delete_array_sized(void *p, size_t size)
 {
-    delete(p, &as_new_array, size);
+    if (all_are_ours())
+        hot_free_by(p, size, &as_new_array);
+    else
+        delete_otherwise(p, &as_new_array, size, others_delete(true));
+}
+
+void linked_delete_aligned(void *p, size_t alignment, size_t size)
+{
+    delete_aligned(p, alignment, &as_new, size, others_delete_aligned(false));
+}
+
+void linked_delete_array_aligned(void *p, size_t alignment)
+{
+    delete_aligned(p, alignment, &as_new_array, SIZE_UNKNOWN, others_delete_aligned(false));
+}
+
+void linked_delete_array_aligned_sized(void *p, size_t alignment, size_t size)
+{
+    delete_aligned(p, alignment, &as_new_array, size, others_delete_aligned(true));
 }
 
 FRAGILE void linked_free_sized(void *p, size_t size)

@@ -81,6 +81,28 @@ template <Form form = Form::one> void *allocate_or_null(std::size_t size, std::s
     }
 }
 
+/* What the program's own operator says, which may throw. */
+template <typename Function, typename... Arguments> void *of_others(Function *others, Arguments... arguments) noexcept
+{
+    try {
+        return others(arguments...);
+    } catch (...) {
+        return nullptr;
+    }
+}
+
+template <Form form> void *plain_or_null(std::size_t size) noexcept
+{
+    const auto others = linked_others_new(form == Form::array);
+    return others != nullptr ? of_others(others, size) : allocate_or_null<form>(size, 1);
+}
+
+template <Form form> void *aligned_or_null(std::size_t size, std::size_t alignment) noexcept
+{
+    const auto others = linked_others_new_aligned(form == Form::array);
+    return others != nullptr ? of_others(others, size, alignment) : allocate_or_null<form>(size, alignment);
+}
+
 std::size_t bytes(std::align_val_t alignment)
 {
     return static_cast<std::size_t>(alignment);
@@ -103,27 +125,51 @@ void *operators_new_array_without_memory(std::size_t size)
 EXPORT void *operator new(std::size_t n) { return linked_new_or_throw(n); }
 EXPORT void *operator new[](std::size_t n) { return linked_new_array_or_throw(n); }
 EXPORT void *operator new(std::size_t n, std::align_val_t a) { return allocate_or_throw(n, bytes(a)); }
-EXPORT void *operator new[](std::size_t n, std::align_val_t a) { return allocate_or_throw<Form::array>(n, bytes(a)); }
-EXPORT void *operator new(std::size_t n, const std::nothrow_t &) noexcept { return allocate_or_null(n, 1); }
-EXPORT void *operator new[](std::size_t n, const std::nothrow_t &) noexcept { return allocate_or_null<Form::array>(n, 1); }
+EXPORT void *operator new[](std::size_t n, std::align_val_t a)
+{
+    const auto others = linked_others_new_aligned(false);
+    return others != nullptr ? others(n, bytes(a)) : allocate_or_throw<Form::array>(n, bytes(a));
+}
+EXPORT void *operator new(std::size_t n, const std::nothrow_t &) noexcept { return plain_or_null<Form::one>(n); }
+EXPORT void *operator new[](std::size_t n, const std::nothrow_t &) noexcept { return plain_or_null<Form::array>(n); }
 EXPORT void *operator new(std::size_t n, std::align_val_t a, const std::nothrow_t &) noexcept
 {
-    return allocate_or_null(n, bytes(a));
+    return aligned_or_null<Form::one>(n, bytes(a));
 }
 EXPORT void *operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t &) noexcept
 {
-    return allocate_or_null<Form::array>(n, bytes(a));
+    return aligned_or_null<Form::array>(n, bytes(a));
 }
 
 EXPORT void operator delete(void *p) noexcept { linked_delete(p); }
 EXPORT void operator delete[](void *p) noexcept { linked_delete_array(p); }
 EXPORT void operator delete(void *p, std::size_t n) noexcept { linked_delete_sized(p, n); }
 EXPORT void operator delete[](void *p, std::size_t n) noexcept { linked_delete_array_sized(p, n); }
+EXPORT void operator delete(void *p, const std::nothrow_t &) noexcept { linked_delete_sized(p, LINKED_SIZE_UNKNOWN); }
+EXPORT void operator delete[](void *p, const std::nothrow_t &) noexcept { linked_delete_array_sized(p, LINKED_SIZE_UNKNOWN); }
 EXPORT void operator delete(void *p, std::align_val_t) noexcept { linked_delete(p); }
-EXPORT void operator delete[](void *p, std::align_val_t) noexcept { linked_delete_array(p); }
-EXPORT void operator delete(void *p, std::size_t n, std::align_val_t) noexcept { linked_delete_sized(p, n); }
-EXPORT void operator delete[](void *p, std::size_t n, std::align_val_t) noexcept { linked_delete_array_sized(p, n); }
-EXPORT void operator delete(void *p, const std::nothrow_t &) noexcept { linked_delete(p); }
-EXPORT void operator delete[](void *p, const std::nothrow_t &) noexcept { linked_delete_array(p); }
-EXPORT void operator delete(void *p, std::align_val_t, const std::nothrow_t &) noexcept { linked_delete(p); }
-EXPORT void operator delete[](void *p, std::align_val_t, const std::nothrow_t &) noexcept { linked_delete_array(p); }
+EXPORT void operator delete[](void *p, std::align_val_t a) noexcept { linked_delete_array_aligned(p, bytes(a)); }
+EXPORT void operator delete(void *p, std::size_t n, std::align_val_t a) noexcept { linked_delete_aligned(p, bytes(a), n); }
+EXPORT void operator delete[](void *p, std::size_t n, std::align_val_t a) noexcept
+{
+    linked_delete_array_aligned_sized(p, bytes(a), n);
+}
+EXPORT void operator delete(void *p, std::align_val_t a, const std::nothrow_t &) noexcept
+{
+    linked_delete_aligned(p, bytes(a), LINKED_SIZE_UNKNOWN);
+}
+EXPORT void operator delete[](void *p, std::align_val_t a, const std::nothrow_t &) noexcept
+{
+    linked_delete_array_aligned_sized(p, bytes(a), LINKED_SIZE_UNKNOWN);
+}
+
+/* For linked.c, which compares: who has taken the place of those that others are made of? */
+#define ALSO(own, name) __asm__(".globl " own "\n.hidden " own "\n.set " own ", " name)
+ALSO("own_new", "_Znwm");
+ALSO("own_new_array", "_Znam");
+ALSO("own_new_aligned", "_ZnwmSt11align_val_t");
+ALSO("own_new_array_aligned", "_ZnamSt11align_val_t");
+ALSO("own_delete", "_ZdlPv");
+ALSO("own_delete_array", "_ZdaPv");
+ALSO("own_delete_aligned", "_ZdlPvSt11align_val_t");
+ALSO("own_delete_array_aligned", "_ZdaPvSt11align_val_t");

@@ -5,10 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arena/meta.h"
 #include "forks.h"
 #include "heap/events.h"
+#include "heap/fork.h"
 #include "heap/freeze.h"
 #include "heap/magazine.h"
+#include "heap/start.h"
 #include "worker.h"
 
 static void inherit(void)
@@ -240,6 +243,28 @@ static void cloned_child_keeps_its_heap(void)
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
+/* By a signal handler that comes when the locks are taken: those are the outer fork's. */
+static void a_fork_may_come_into_another(void)
+{
+    heap_own();
+    fork_prepare();
+    fork_prepare();
+    fork_parent();
+    CHECK(lock_passes());
+    hak_free(hak_malloc(100));
+    fork_parent();
+    CHECK(!lock_passes() && !fork_holds_any_lock() && !lock_is_taken(&meta_lock) && !lock_is_taken(&init_lock));
+    fork_prepare();
+    fork_prepare();
+    fork_child();
+    CHECK(!lock_passes() && !fork_holds_any_lock());
+    fork_child(); /* the outer one, which the handler has returned to */
+    fork_prepare();
+    CHECK(lock_passes());
+    fork_parent();
+    CHECK(!lock_passes());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +276,7 @@ int main(void)
         UNIT_TEST(other_handlers_may_allocate),
         UNIT_TEST(budget_survives),
         UNIT_TEST(children_may_fork),
+        UNIT_TEST(a_fork_may_come_into_another),
         UNIT_TEST(cloned_child_keeps_its_heap),
     };
     return cmocka_run_group_tests_name("heap_fork", tests, NULL, NULL);

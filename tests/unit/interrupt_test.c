@@ -154,6 +154,34 @@ static void handler_on_its_own_stack_lasts(void)
     CHECK(view_load() == &heap->view);
 }
 
+/* The first handler runs on the thread's stack, the second on the one for signals, which lies above: it is no return from the first. */
+static void handler_on_the_signal_stack_interrupts_another(void)
+{
+    struct heap *heap = heap_own();
+    struct handler_stack stack = {here() + 1000, here() + 100000};
+    struct interruption first = interrupt_begin(here() - 500, stack);
+    struct interruption second = interrupt_begin(here() + 50000, stack);
+    CHECK(heap->interrupt.depth == 2 && heap->interrupt.frame == here() - 500);
+    interrupt_end(second);
+    CHECK(view_load() == &heap->twin && heap->interrupt.depth == 1);
+    interrupt_end(first);
+    CHECK(view_load() == &heap->view && heap->interrupt.depth == 0);
+}
+
+/* As if this function ran on the stack for signals, above the frame that was interrupted. */
+static void its_requests_leave_magazines_alone(void)
+{
+    struct heap *heap = heap_own();
+    struct handler_stack stack = {here() - 100000, here() + 1000};
+    struct interruption first = interrupt_begin(here() - 200000, stack);
+    remember_magazines(heap);
+    hak_free(hak_malloc(SIZE));
+    CHECK(view_load() == &heap->twin && heap->interrupt.depth == 1);
+    check_magazines(heap);
+    interrupt_end(first);
+    CHECK(view_load() == &heap->view);
+}
+
 static void left_handler_does_not_count(void)
 {
     struct heap *heap = heap_own();
@@ -274,6 +302,8 @@ int main(void)
         UNIT_TEST(handler_may_be_left),
         UNIT_TEST(handler_on_its_own_stack_may_be_left),
         UNIT_TEST(handler_on_its_own_stack_lasts),
+        UNIT_TEST(handler_on_the_signal_stack_interrupts_another),
+        UNIT_TEST(its_requests_leave_magazines_alone),
         UNIT_TEST(left_handler_does_not_count),
         UNIT_TEST(thief_may_come_meanwhile),
         UNIT_TEST(thief_may_have_come_before),

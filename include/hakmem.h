@@ -34,8 +34,8 @@ extern "C" {
  * may be freed. Sizes above PTRDIFF_MAX fail. (C23 7.24.3.6) */
 HAK_EXPORT void *hak_malloc(size_t size) HAK_NOTHROW HAK_MALLOC HAK_ALLOC_SIZE(1) HAK_WARN_UNUSED;
 
-/* Gives a block back; NULL does nothing. errno is kept (POSIX.1-2024). A pointer that is not a live block
- * ends the process with one line on stderr. (C23 7.24.3.3) */
+/* Gives a block back; NULL does nothing. errno is kept (POSIX.1-2024). Undefined for a pointer that is not a live block: most end the
+ * process with one line on stderr (docs/using.md). (C23 7.24.3.3) */
 HAK_EXPORT void hak_free(void *ptr) HAK_NOTHROW;
 
 /* A zeroed array of `count` elements of `size` bytes; a product that overflows fails. (C23 7.24.3.2) */

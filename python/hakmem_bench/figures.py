@@ -198,7 +198,7 @@ def size(kib: float) -> str:
 
 
 def method(figures: Figures) -> list[str]:
-    """How the figures came about, in five sentences."""
+    """How the figures came about, in six sentences."""
     pairs = figures.pairs()
     counted = f" ({'–'.join(str(count) for count in dict.fromkeys(pairs))} here)" if pairs else ""
     return [
@@ -208,6 +208,8 @@ def method(figures: Figures) -> list[str]:
         f"median over the repetitions{counted} with its bootstrap 95 % interval; an interval that spans 1 is a tie.",
         "Time is that of one operation where the test counts operations and wall time otherwise; peak memory is the "
         "largest resident set of the program itself, or of one of its descendants.",
+        "Peers run as they come: no variable that tunes one is set, but for one that Google's tcmalloc needs for its "
+        "caches per processor.",
         "The mean over the tests is the geometric mean of their median ratios, over the tests in which both allocators "
         "have a good run.",
         "A run that something else on the machine disturbed was repeated "

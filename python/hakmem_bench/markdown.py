@@ -36,6 +36,7 @@ def benchmarks_page(result: Result, notes: dict[str, str]) -> str:
     parts = [
         _head(figures),
         _overall(figures),
+        _by_group(figures),
         _behind(figures, notes),
         _criteria(result),
         *(_group(figures, group, tests, value) for value in VALUES for group, tests in figures.groups(value).items()),
@@ -78,6 +79,20 @@ def _overall(figures: Figures) -> str:
         rows.append(row)
     rows += [[peer.name, peer.version, "missing", "", "missing", ""] for peer in figures.missing]
     return f"## Overall: hakmem / peer, geometric means\n\n{table(headings, rows, left=2)}"
+
+
+def _by_group(figures: Figures) -> str:
+    """Programs that do little but allocate, and real ones, are not the same question."""
+    parts = []
+    for value, what in VALUES.items():
+        groups = figures.groups(value)
+        headings = ["group", "tests", *(peer.name for peer in figures.peers)]
+        rows = []
+        for group, tests in groups.items():
+            means = [stats.geometric_mean(figures.result, peer.name, value, group) for peer in figures.peers]
+            rows.append([group, str(len(tests)), *(ratio_text(mean) if mean else "–" for mean in means)])
+        parts.append(f"### {what.capitalize()}\n\n{table(headings, rows)}")
+    return "## By group: hakmem / peer, geometric means\n\n" + "\n\n".join(parts)
 
 
 def _behind(figures: Figures, notes: dict[str, str]) -> str:

@@ -62,9 +62,10 @@ def typical(test: TestResult, peer: str, value: str) -> float | None:
     return statistics.median(values) if values else None
 
 
-def geometric_mean(result: Result, peer: str, value: str) -> Ratio | None:
-    """Of the tests' median ratios; its interval from theirs, which are independent."""
+def geometric_mean(result: Result, peer: str, value: str, group: str | None = None) -> Ratio | None:
+    """Of the tests' median ratios, or of those of one group; its interval from theirs, which are independent."""
     tests = [test for test in result.tests if not (test.memory_only and value == "seconds")]
+    tests = [test for test in tests if group is None or test.group == group]
     ratios = [ratio for test in tests if (ratio := paired(test, peer, value)) is not None]
     if not ratios:
         return None

@@ -78,7 +78,8 @@ void heartbeat(struct heap *heap)
     uint64_t now = clock_now_ms();
     give_back_old(heap, now);
     huge_consider(now);
-    purger_note_beat(heap);
+    if (life_heaps()->next != NULL) /* who is alone knows all of it */
+        purger_note_beat(heap);
     purger_consider(heap);
     if (heap_events.heartbeat != NULL)
         heap_events.heartbeat(heap);

@@ -52,15 +52,12 @@ static size_t could_give(const struct heap *heap)
     return bytes >= MUCH / MANY_HEAPS ? min_size(bytes, shelf_free_bytes(heap) + load_relaxed(&heap->capacity_bytes)) : 0;
 }
 
-/* Who is alone knows it all. Others' words are a heartbeat old: of each thread's the last is from before it fell asleep. */
+/* Others' words are a heartbeat old: of each thread the last is from before it fell asleep. */
 void purger_note_beat(struct heap *heap)
 {
-    const struct heap *newest = life_heaps();
     const struct heap *other = heap->looked_at;
-    if (newest->next == NULL || other == NULL)
-        return;
     store_relaxed(&heap->could_give, could_give(heap));
-    if (other == newest) {
+    if (other == life_heaps()) {
         store_relaxed(&heap->others_gave, heap->others_give);
         store_relaxed(&heap->others_give, (size_t)0);
     }

@@ -275,6 +275,19 @@ class Words(unittest.TestCase):
         self.assertEqual(references(notes, ["b"]), "")
         self.assertEqual(references(notes, ["c", "d", "b"]), "")
 
+    def test_groups_have_means_of_their_own(self) -> None:
+        result = fake.only(["hakmem", "glibc"])
+        tests = []
+        for name, group, ratio in (("a", "small", 0.5), ("b", "small", 0.5), ("c", "programs", 1.0)):
+            test = ratio_of(*[ratio] * 7)
+            test.name, test.group = name, group
+            tests.append(test)
+        result.tests = tests
+        section = page_text(result).partition("## By group")[2].partition("\n## ")[0]
+        time = section.partition("### Time")[2].partition("### Peak memory")[0]
+        self.assertIn("| small | 2 | 0.50 (0.50 to 0.50) |", time)
+        self.assertIn("| programs | 1 | 1.00 (1.00 to 1.00) tie |", time)
+
     def test_criteria_of_the_original_are_in_its_units(self) -> None:
         result = fake.only(["hakmem", "glibc"])
         rate, vm, larson = ratio_of(*[0.02] * 7), ratio_of(*[15.5] * 7), ratio_of(*[0.004] * 7)

@@ -142,8 +142,9 @@ struct heap {
     uint32_t deferred_count;     /* frees from signal handlers that interrupted the door */
     size_t could_give;           /* what a purger might take from it if its owner slept, at the last heartbeat (purger.c) */
     size_t left_free;            /* the same by the purger, when no look could give it back */
-    size_t others_give;          /* what other heaps could, of those that the owner's heartbeats have looked at in this round */
-    size_t others_gave;          /* and did in the round before */
+    size_t others_give;          /* what other heaps could, of those that the owner's heartbeats have counted in this round */
+    size_t others_gave;          /* and in the round before */
+    const struct heap *counted;  /* from here on they have not; NULL: all */
 
     /* Others'. */
     struct lock lock ALIGNED(64); /* guards frozen and the redirection of *tls */

@@ -21,7 +21,7 @@
 #define MUCH (16 * MIB)
 
 /* So many heaps are many. */
-enum { MANY_HEAPS = 64 };
+enum { MANY_HEAPS = 64, LOOKS_A_BEAT = 16 };
 
 /* The purger ends after so many looks in a row that found nothing; if something waits for its time, so many after that. */
 enum { VAIN = 3, PERIOD_LEAST_MS = 100 };
@@ -52,17 +52,21 @@ static size_t could_give(const struct heap *heap)
     return bytes >= MUCH / MANY_HEAPS ? min_size(bytes, shelf_free_bytes(heap) + load_relaxed(&heap->capacity_bytes)) : 0;
 }
 
-/* Others' words are a heartbeat old: of each thread the last is from before it fell asleep. */
+/* Others' words are a heartbeat old: of each thread the last is from before it fell asleep. Where there are more heaps than one
+ * heartbeat looks at, the next goes on. */
 void purger_note_beat(struct heap *heap)
 {
-    const struct heap *other = heap->looked_at;
     store_relaxed(&heap->could_give, could_give(heap));
-    if (other == life_heaps()) {
+    if (heap->counted == NULL) {
         store_relaxed(&heap->others_gave, heap->others_give);
         store_relaxed(&heap->others_give, (size_t)0);
+        heap->counted = life_heaps();
     }
-    if (other != heap)
-        store_relaxed(&heap->others_give, heap->others_give + beyond(load_relaxed(&other->could_give), load_relaxed(&other->left_free)));
+    size_t bytes = heap->others_give;
+    for (unsigned looks = 0; looks < LOOKS_A_BEAT && heap->counted != NULL; looks++, heap->counted = heap->counted->next)
+        if (heap->counted != heap)
+            bytes += beyond(load_relaxed(&heap->counted->could_give), load_relaxed(&heap->counted->left_free));
+    store_relaxed(&heap->others_give, bytes);
 }
 
 static bool could_give_back_much(const struct heap *heap)

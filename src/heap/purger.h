@@ -20,7 +20,7 @@ struct purger_look {
  * slabs, and what has been free for long. One thread at a time, with no heap of its own. */
 struct purger_look purger_look(void);
 
-/* Notes what could be taken from this heap, and from the one that sleeper_look has looked at last. At a heartbeat; owner inside its door. */
+/* Notes what could be taken from this heap, and counts what could be from others. At a heartbeat; owner inside its door. */
 void purger_note_beat(struct heap *heap);
 
 /* Starts the purger if it seems to be worth it and does not run yet. Owner of `heap`, inside its door, or its last owner, who has left

@@ -263,15 +263,25 @@ static void what_is_left_in_one_heap_keeps_no_other_waiting(void)
 
 enum { SMALL_HEAPS = 4 };
 
-/* The owner's heartbeats look at all heaps in turn. */
-static bool starts_in_a_round(struct heap *heap)
+static bool starts_at_a_beat(struct heap *heap)
 {
-    for (int i = 0; i <= SMALL_HEAPS; i++) {
-        sleeper_look(heap);
-        purger_note_beat(heap);
-        purger_consider(heap);
-    }
+    purger_note_beat(heap);
+    purger_consider(heap);
     return os_service_runs();
+}
+
+/* More than a heartbeat looks at: the next ones go on. */
+static void many_heaps_are_counted_in_turns(void)
+{
+    enum { HEAPS = 40 };
+    static struct view *words[HEAPS];
+    struct heap *heap = heap_own();
+    policy.heartbeat_bytes = 1 << 30;
+    for (int i = 0; i < HEAPS; i++)
+        heap_other(&words[i])->could_give = MIB / 2;
+    CHECK(!starts_at_a_beat(heap));
+    CHECK(!starts_at_a_beat(heap));
+    CHECK(starts_at_a_beat(heap));
 }
 
 /* Each has less than would be worth a purger. */
@@ -284,10 +294,10 @@ static void what_several_heaps_hold_starts_the_purger(void)
         heap_other(&words[i])->could_give = 5 * MIB;
     for (int i = 0; i < SMALL_HEAPS; i++)
         words[i]->heap->left_free = i == 0 ? 5 * MIB : 0;
-    CHECK(!starts_in_a_round(heap));
-    CHECK(!starts_in_a_round(heap) && !starts_in_a_round(heap));
+    CHECK(!starts_at_a_beat(heap));
+    CHECK(!starts_at_a_beat(heap) && !starts_at_a_beat(heap));
     words[0]->heap->left_free = 0;
-    CHECK(starts_in_a_round(heap));
+    CHECK(starts_at_a_beat(heap));
 }
 
 /* What the owner says of its own heap: free blocks, and what its magazines may hold. */
@@ -295,7 +305,6 @@ static void a_heartbeat_tells_what_could_be_taken(void)
 {
     struct worker worker;
     struct heap *sleeper = start_sleeper(&worker);
-    sleeper->looked_at = heap_own();
     purger_note_beat(sleeper);
     CHECK(sleeper->could_give >= COUNT / OF_SLAB * (OF_SLAB - 1) * (size_t)SIZE);
     CHECK(sleeper->could_give <= COUNT * (size_t)SIZE);
@@ -313,6 +322,7 @@ int main(void)
         UNIT_TEST(the_purger_stays_while_large_blocks_are_kept),
         UNIT_TEST(what_is_left_in_one_heap_keeps_no_other_waiting),
         UNIT_TEST(what_several_heaps_hold_starts_the_purger),
+        UNIT_TEST(many_heaps_are_counted_in_turns),
         UNIT_TEST(a_heartbeat_tells_what_could_be_taken),
     };
     return cmocka_run_group_tests_name("purger", tests, NULL, NULL);

@@ -278,7 +278,7 @@ static void many_heaps_are_counted_in_turns(void)
     struct heap *heap = heap_own();
     policy.heartbeat_bytes = 1 << 30;
     for (int i = 0; i < HEAPS; i++)
-        heap_other(&words[i])->could_give = MIB / 2;
+        heap_other(&words[i])->could_give = MIB * 9 / 20;
     CHECK(!starts_at_a_beat(heap));
     CHECK(!starts_at_a_beat(heap));
     CHECK(starts_at_a_beat(heap));

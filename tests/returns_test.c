@@ -174,9 +174,10 @@ static void sleepers_hold_little(void)
     CHECK(pthread_barrier_destroy(&barrier) == 0);
 }
 
-enum { FEW = 8, PAGES_EACH = 1024, PAGE_BLOCK = 4000, KEEP_OF = 4 };
+enum { FEW = 8, PAGES_EACH = 1024, PAGE_BLOCK = 4000, KEEP_OF = 4, MORE = 30000 };
 
-/* Each slab keeps a block, so what is free are holes: none of the threads has enough for it to be worth a purger. */
+/* Each slab keeps a block, so what is free are holes: none of the threads has enough for it to be worth a purger. They go on for a
+ * while with other blocks, then sleep. */
 static void *leave_holes_and_sleep(void *barrier)
 {
     unsigned char *blocks[PAGES_EACH];
@@ -190,6 +191,8 @@ static void *leave_holes_and_sleep(void *barrier)
     for (size_t i = 0; i < PAGES_EACH; i++)
         if (i % KEEP_OF != 0)
             family.free(blocks[i]);
+    for (int i = 0; i < MORE; i++)
+        family.free(memset(family.malloc(SIZE), 1, SIZE));
     pthread_barrier_wait(barrier);
     pthread_barrier_wait(barrier); /* asleep, until the memory has come back */
     for (size_t i = 0; i < PAGES_EACH; i += KEEP_OF) {

@@ -120,7 +120,7 @@ static void **resize(struct heap *heap, unsigned class, void **top, size_t capac
         memcpy(slots + 1, shelf->slots + 1, count * sizeof(void *));
         meta_free(shelf->slots, slots_bytes(shelf->capacity));
     }
-    heap->capacity_bytes = bytes;
+    store_relaxed(&heap->capacity_bytes, bytes);
     store_relaxed(&shelf->slots, slots);
     store_relaxed(&shelf->capacity, (uint16_t)capacity);
     return slots + count;
@@ -166,7 +166,7 @@ static COLD bool change_size(struct heap *heap, unsigned class)
     struct shelf *shelf = &heap->shelf[class];
     void **top = flush_oldest(heap, class, hold(heap, class), SIZE_MAX);
     uint32_t size = size_class_bytes(class);
-    heap->capacity_bytes += ((size_t)size - made_for(heap, class)) * shelf->capacity;
+    store_relaxed(&heap->capacity_bytes, heap->capacity_bytes + ((size_t)size - made_for(heap, class)) * shelf->capacity);
     note_made_for(heap, class, size);
     if (top == shelf->slots && capacity_first(class) < shelf->capacity)
         top = resize(heap, class, top, capacity_first(class));

@@ -59,7 +59,7 @@ static bool start(void)
 
 /* glibc's, which pthread_atfork calls in the name of the library: its handlers would be gone once that was finalized at exit, while
  * destructors of other libraries may still fork. NULL: the process's own. */
-/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the name is glibc's. */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library) __attribute__((weak));
 
 static void register_fork(void)

@@ -85,7 +85,8 @@ template <Form form = Form::one> void *allocate_or_null(std::size_t size, std::s
 template <typename Function, typename... Arguments> void *of_others(Function *others, Arguments... arguments) noexcept
 {
     try {
-        return others(arguments...);
+        void *block = others(arguments...);
+        return block;
     } catch (...) {
         return nullptr;
     }
@@ -93,13 +94,13 @@ template <typename Function, typename... Arguments> void *of_others(Function *ot
 
 template <Form form> void *plain_or_null(std::size_t size) noexcept
 {
-    const auto others = linked_others_new(form == Form::array);
+    linked_new_function *others = linked_others_new(form == Form::array);
     return others != nullptr ? of_others(others, size) : allocate_or_null<form>(size, 1);
 }
 
 template <Form form> void *aligned_or_null(std::size_t size, std::size_t alignment) noexcept
 {
-    const auto others = linked_others_new_aligned(form == Form::array);
+    linked_new_aligned_function *others = linked_others_new_aligned(form == Form::array);
     return others != nullptr ? of_others(others, size, alignment) : allocate_or_null<form>(size, alignment);
 }
 
@@ -127,8 +128,11 @@ EXPORT void *operator new[](std::size_t n) { return linked_new_array_or_throw(n)
 EXPORT void *operator new(std::size_t n, std::align_val_t a) { return allocate_or_throw(n, bytes(a)); }
 EXPORT void *operator new[](std::size_t n, std::align_val_t a)
 {
-    const auto others = linked_others_new_aligned(false);
-    return others != nullptr ? others(n, bytes(a)) : allocate_or_throw<Form::array>(n, bytes(a));
+    if (linked_new_aligned_function *others = linked_others_new_aligned(false)) {
+        void *block = others(n, bytes(a));
+        return block;
+    }
+    return allocate_or_throw<Form::array>(n, bytes(a));
 }
 EXPORT void *operator new(std::size_t n, const std::nothrow_t &) noexcept { return plain_or_null<Form::one>(n); }
 EXPORT void *operator new[](std::size_t n, const std::nothrow_t &) noexcept { return plain_or_null<Form::array>(n); }

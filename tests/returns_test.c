@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,23 +156,30 @@ static void *allocate_and_sleep(void *barrier)
     return NULL;
 }
 
-/* Beyond what they need without a single block. */
-static void sleepers_hold_little(void)
+/* Threads that come to a barrier four times: to begin, to go on, before they sleep, and to end. While they sleep resident memory comes to
+ * what it was at the beginning, with `change`. */
+static void wait_while_they_sleep(int count, void *(*run)(void *barrier), ptrdiff_t change)
 {
     static pthread_t threads[SLEEPERS];
     pthread_barrier_t barrier;
-    CHECK(pthread_barrier_init(&barrier, NULL, SLEEPERS + 1) == 0);
-    for (int i = 0; i < SLEEPERS; i++)
-        CHECK(pthread_create(&threads[i], NULL, allocate_and_sleep, &barrier) == 0);
+    CHECK(pthread_barrier_init(&barrier, NULL, (unsigned)count + 1) == 0);
+    for (int i = 0; i < count; i++)
+        CHECK(pthread_create(&threads[i], NULL, run, &barrier) == 0);
     pthread_barrier_wait(&barrier);
-    const size_t without = process_rss_bytes();
+    const size_t before = process_rss_bytes();
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
-    wait_for_rss(without + (size_t)SLEEPERS * SLEEPER_MOST);
+    wait_for_rss(before + (size_t)change);
     pthread_barrier_wait(&barrier);
-    for (int i = 0; i < SLEEPERS; i++)
+    for (int i = 0; i < count; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK(pthread_barrier_destroy(&barrier) == 0);
+}
+
+/* Beyond what they need without a single block. */
+static void sleepers_hold_little(void)
+{
+    wait_while_they_sleep(SLEEPERS, allocate_and_sleep, (ptrdiff_t)SLEEPERS * SLEEPER_MOST);
 }
 
 enum { FEW = 8, PAGES_EACH = 1024, PAGE_BLOCK = 4000, KEEP_OF = 4, MORE = 30000 };
@@ -204,20 +212,7 @@ static void *leave_holes_and_sleep(void *barrier)
 
 static void come_back_from_several_small_heaps(void)
 {
-    pthread_t threads[FEW];
-    pthread_barrier_t barrier;
-    CHECK(pthread_barrier_init(&barrier, NULL, FEW + 1) == 0);
-    for (int i = 0; i < FEW; i++)
-        CHECK(pthread_create(&threads[i], NULL, leave_holes_and_sleep, &barrier) == 0);
-    pthread_barrier_wait(&barrier);
-    const size_t full = process_rss_bytes();
-    pthread_barrier_wait(&barrier);
-    pthread_barrier_wait(&barrier);
-    wait_for_rss(full - (size_t)FEW * PAGES_EACH * PAGE_BLOCK / 2);
-    pthread_barrier_wait(&barrier);
-    for (int i = 0; i < FEW; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(pthread_barrier_destroy(&barrier) == 0);
+    wait_while_they_sleep(FEW, leave_holes_and_sleep, -(ptrdiff_t)FEW * PAGES_EACH * PAGE_BLOCK / 2);
 }
 
 /* While the memory of a first half comes back, a second is in use: what is asked for meanwhile is whole. */

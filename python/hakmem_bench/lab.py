@@ -216,9 +216,10 @@ def ablate(features: Sequence[str], options: Options, asked: str, console: Conso
     of the learner are switched off, while hakmem learns with all of them; for other features the library is built."""
     patches = trees.ablations()
     parts = {f"learning-{part}": part for part in learning_run.PARTS}
+    legal = (*patches, *parts)
     for feature in features:
-        if feature not in (*patches, *parts):
-            raise CannotError(f"{feature}: no such feature; legal are {', '.join((*patches, *parts))}")
+        if feature not in legal:
+            raise CannotError(f"{feature}: no such feature; legal are {', '.join(legal)}")
     learns = bool(parts.keys() & set(features))
     if learns and not parts.keys() >= set(features):
         raise CannotError(f"{' '.join(features)}: legal are only parts of learning at once, or none of them")

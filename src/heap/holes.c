@@ -6,9 +6,6 @@
 #include "span/huge.h"
 #include "span/limit.h"
 
-/* Slabs of huge pages keep their holes if no more than this part of their blocks is free. */
-enum { WHOLE_PART = 8 };
-
 static size_t purge(struct heap *heap, struct slab *slab)
 {
     size_t bytes = slab_purge_holes(slab);
@@ -49,7 +46,7 @@ void shelf_know_absent(struct heap *heap, struct slab *slab)
 /* In a huge page few holes are not worth what it saves. */
 static bool is_left_whole(const struct slab *slab)
 {
-    return slab->heat == SLAB_COLD || slab->free <= slab->blocks / WHOLE_PART || !slab_has_holes(slab);
+    return slab->heat == SLAB_COLD || slab->free <= slab->blocks / HUGE_WHOLE_PART || !slab_has_holes(slab);
 }
 
 static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)

@@ -52,9 +52,12 @@ bool relief_at_heartbeat(struct heap *own, struct limit_notice *notice)
     /* Between the handlers of a fork this thread holds every lock, though it does not notice. */
     if (lock_passes())
         return false;
-    if (limit_begin_hard_relief(absent_bytes()))
+    size_t absent = absent_bytes();
+    if (limit_begin_hard_relief(absent)) {
         give_back_hard(own);
-    return limit_begin_notice(notice, absent_bytes());
+        absent = absent_bytes();
+    }
+    return limit_begin_notice(notice, absent);
 }
 
 void relief_tell(const struct limit_notice *notice)

@@ -195,8 +195,9 @@ ALWAYS_INLINE void delete(void *p, const struct hot_way *way, size_t size)
         hot_free_by(p, HARDENED && !malloc_is_ours() ? SIZE_UNKNOWN : size, way);
 }
 
-static FRAGILE NOINLINE void delete_otherwise(void *p, const struct hot_way *way, size_t size, linked_delete_function *others)
+static FRAGILE NOINLINE void delete_otherwise(void *p, const struct hot_way *way, size_t size, bool array)
 {
+    linked_delete_function *others = others_delete(array);
     look();
     if (others != NULL)
         others(p);
@@ -204,9 +205,9 @@ static FRAGILE NOINLINE void delete_otherwise(void *p, const struct hot_way *way
         delete(p, way, size);
 }
 
-static FRAGILE void delete_aligned(void *p, size_t alignment, const struct hot_way *way, size_t size,
-                                   linked_delete_aligned_function *others)
+static FRAGILE NOINLINE void delete_aligned(void *p, size_t alignment, const struct hot_way *way, size_t size, bool array)
 {
+    linked_delete_aligned_function *others = others_delete_aligned(array);
     if (others != NULL)
         others(p, alignment);
     else
@@ -223,7 +224,7 @@ FRAGILE void linked_delete_array(void *p)
     if (all_are_ours())
         hot_free_by(p, SIZE_UNKNOWN, &as_new_array);
     else
-        delete_otherwise(p, &as_new_array, SIZE_UNKNOWN, others_delete(false));
+        delete_otherwise(p, &as_new_array, SIZE_UNKNOWN, false);
 }
 
 FRAGILE void linked_delete_sized(void *p, size_t size)
@@ -231,7 +232,7 @@ FRAGILE void linked_delete_sized(void *p, size_t size)
     if (all_are_ours())
         hot_free_by(p, size, &as_new);
     else
-        delete_otherwise(p, &as_new, size, others_delete(false));
+        delete_otherwise(p, &as_new, size, false);
 }
 
 FRAGILE void linked_delete_array_sized(void *p, size_t size)
@@ -239,22 +240,22 @@ FRAGILE void linked_delete_array_sized(void *p, size_t size)
     if (all_are_ours())
         hot_free_by(p, size, &as_new_array);
     else
-        delete_otherwise(p, &as_new_array, size, others_delete(true));
+        delete_otherwise(p, &as_new_array, size, true);
 }
 
 void linked_delete_aligned(void *p, size_t alignment, size_t size)
 {
-    delete_aligned(p, alignment, &as_new, size, others_delete_aligned(false));
+    delete_aligned(p, alignment, &as_new, size, false);
 }
 
 void linked_delete_array_aligned(void *p, size_t alignment)
 {
-    delete_aligned(p, alignment, &as_new_array, SIZE_UNKNOWN, others_delete_aligned(false));
+    delete_aligned(p, alignment, &as_new_array, SIZE_UNKNOWN, false);
 }
 
 void linked_delete_array_aligned_sized(void *p, size_t alignment, size_t size)
 {
-    delete_aligned(p, alignment, &as_new_array, size, others_delete_aligned(true));
+    delete_aligned(p, alignment, &as_new_array, size, true);
 }
 
 FRAGILE void linked_free_sized(void *p, size_t size)

@@ -85,7 +85,7 @@ template <Form form = Form::one> void *allocate_or_null(std::size_t size, std::s
 template <typename Function, typename... Arguments> void *of_others(Function *others, Arguments... arguments) noexcept
 {
     try {
-        void *block = others(arguments...);
+        void *block = others(arguments...); /* cppcheck would take what is returned for an integer */
         return block;
     } catch (...) {
         return nullptr;
@@ -128,10 +128,8 @@ EXPORT void *operator new[](std::size_t n) { return linked_new_array_or_throw(n)
 EXPORT void *operator new(std::size_t n, std::align_val_t a) { return allocate_or_throw(n, bytes(a)); }
 EXPORT void *operator new[](std::size_t n, std::align_val_t a)
 {
-    if (linked_new_aligned_function *others = linked_others_new_aligned(false)) {
-        void *block = others(n, bytes(a));
-        return block;
-    }
+    if (linked_new_aligned_function *others = linked_others_new_aligned(false))
+        return others(n, bytes(a));
     return allocate_or_throw<Form::array>(n, bytes(a));
 }
 EXPORT void *operator new(std::size_t n, const std::nothrow_t &) noexcept { return plain_or_null<Form::one>(n); }

@@ -11,6 +11,9 @@
 
 #include "span/superslab.h"
 
+/* Where no more than this part is free, by age nothing is given back of a huge page: it is not worth what the page saves. */
+enum { HUGE_WHOLE_PART = 8 };
+
 /* Looks at some superslabs, and puts one that has settled into a huge page, unless that was done a moment ago. Any thread; takes
  * all locks of the span layer, not for the system call. A time of clock_now_ms. */
 void huge_consider(uint64_t now_ms);

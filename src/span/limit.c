@@ -294,17 +294,22 @@ void limit_set_listener(struct limit_listener new_listener)
     lock_drop(&shards_pool()->lock);
 }
 
+/* `last_ms`: 0 if there was none. */
+static bool is_long_ago(uint64_t last_ms, uint64_t now)
+{
+    return last_ms == 0 || now - last_ms >= NOTICE_MS;
+}
+
 static bool is_notice_due(uint64_t now)
 {
-    return listener.callback != NULL && !load_relaxed(&told) && load_acquire(&telling) == 0
-           && (told_ms == 0 || now - told_ms >= NOTICE_MS);
+    return listener.callback != NULL && !load_relaxed(&told) && load_acquire(&telling) == 0 && is_long_ago(told_ms, now);
 }
 
 bool limit_begin_hard_relief(size_t absent)
 {
     lock_take(&shards_pool()->lock);
     uint64_t now = clock_now_ms();
-    bool due = present(absent) > soft_limit() && (hard_ms == 0 || now - hard_ms >= NOTICE_MS || is_notice_due(now));
+    bool due = present(absent) > soft_limit() && (is_long_ago(hard_ms, now) || is_notice_due(now));
     if (due)
         hard_ms = now;
     lock_drop(&shards_pool()->lock);

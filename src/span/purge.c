@@ -50,7 +50,7 @@ static bits128 may_hold_pages(const struct superslab *s)
 /* So many units of a huge superslab must be free for it to be split. */
 enum split {
     SPLIT_ANY = 0,
-    SPLIT_SPARSE = SUPERSLAB_UNITS / 8 + 1, /* what few free ones would give back is not worth what a huge page saves */
+    SPLIT_SPARSE = SUPERSLAB_UNITS / HUGE_WHOLE_PART + 1,
     SPLIT_NONE = SUPERSLAB_UNITS + 1
 };
 

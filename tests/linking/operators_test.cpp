@@ -17,11 +17,7 @@
 #include <thread>
 #include <vector>
 
-/* clang declares the sized forms only with -fsized-deallocation. */
-void operator delete(void *, std::size_t) noexcept;
-void operator delete[](void *, std::size_t) noexcept;
-void operator delete(void *, std::size_t, std::align_val_t) noexcept;
-void operator delete[](void *, std::size_t, std::align_val_t) noexcept;
+#include "every_operator.h"
 
 namespace {
 
@@ -32,31 +28,6 @@ void check_failed(int line, const char *condition)
 }
 
 #define CHECK(condition) ((condition) ? (void)0 : check_failed(__LINE__, #condition))
-
-using std::align_val_t;
-using std::nothrow_t;
-
-void *(*volatile new_plain)(std::size_t) = ::operator new;
-void *(*volatile new_array)(std::size_t) = ::operator new[];
-void *(*volatile new_nothrow)(std::size_t, const nothrow_t &) noexcept = ::operator new;
-void *(*volatile new_array_nothrow)(std::size_t, const nothrow_t &) noexcept = ::operator new[];
-void *(*volatile new_aligned)(std::size_t, align_val_t) = ::operator new;
-void *(*volatile new_array_aligned)(std::size_t, align_val_t) = ::operator new[];
-void *(*volatile new_aligned_nothrow)(std::size_t, align_val_t, const nothrow_t &) noexcept = ::operator new;
-void *(*volatile new_array_aligned_nothrow)(std::size_t, align_val_t, const nothrow_t &) noexcept = ::operator new[];
-
-void (*volatile delete_plain)(void *) noexcept = ::operator delete;
-void (*volatile delete_array)(void *) noexcept = ::operator delete[];
-void (*volatile delete_sized)(void *, std::size_t) noexcept = ::operator delete;
-void (*volatile delete_array_sized)(void *, std::size_t) noexcept = ::operator delete[];
-void (*volatile delete_nothrow)(void *, const nothrow_t &) noexcept = ::operator delete;
-void (*volatile delete_array_nothrow)(void *, const nothrow_t &) noexcept = ::operator delete[];
-void (*volatile delete_aligned)(void *, align_val_t) noexcept = ::operator delete;
-void (*volatile delete_array_aligned)(void *, align_val_t) noexcept = ::operator delete[];
-void (*volatile delete_aligned_sized)(void *, std::size_t, align_val_t) noexcept = ::operator delete;
-void (*volatile delete_array_aligned_sized)(void *, std::size_t, align_val_t) noexcept = ::operator delete[];
-void (*volatile delete_aligned_nothrow)(void *, align_val_t, const nothrow_t &) noexcept = ::operator delete;
-void (*volatile delete_array_aligned_nothrow)(void *, align_val_t, const nothrow_t &) noexcept = ::operator delete[];
 
 void *(*volatile plain_malloc)(std::size_t) = std::malloc;
 void (*volatile plain_free)(void *) = std::free;

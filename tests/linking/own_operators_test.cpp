@@ -12,16 +12,9 @@
 #include <new>
 #include <vector>
 
-/* clang declares the sized forms only with -fsized-deallocation. */
-void operator delete(void *, std::size_t) noexcept;
-void operator delete[](void *, std::size_t) noexcept;
-void operator delete(void *, std::size_t, std::align_val_t) noexcept;
-void operator delete[](void *, std::size_t, std::align_val_t) noexcept;
+#include "every_operator.h"
 
 namespace {
-
-using std::align_val_t;
-using std::nothrow_t;
 
 enum Kind : std::uint64_t { PLAIN = 0x706c61696e, ALIGNED = 0x616c69676e, ARRAY = 0x6172726179, ALIGNED_ARRAY = 0x626f7468 };
 
@@ -91,29 +84,6 @@ constexpr Kind OF_ALIGNED_ARRAYS = ALIGNED;
 #endif
 
 namespace {
-
-/* By pointers that the compiler cannot see through: it may leave out pairs of new and delete. */
-void *(*volatile new_plain)(std::size_t) = ::operator new;
-void *(*volatile new_array)(std::size_t) = ::operator new[];
-void *(*volatile new_nothrow)(std::size_t, const nothrow_t &) noexcept = ::operator new;
-void *(*volatile new_array_nothrow)(std::size_t, const nothrow_t &) noexcept = ::operator new[];
-void *(*volatile new_aligned)(std::size_t, align_val_t) = ::operator new;
-void *(*volatile new_array_aligned)(std::size_t, align_val_t) = ::operator new[];
-void *(*volatile new_aligned_nothrow)(std::size_t, align_val_t, const nothrow_t &) noexcept = ::operator new;
-void *(*volatile new_array_aligned_nothrow)(std::size_t, align_val_t, const nothrow_t &) noexcept = ::operator new[];
-
-void (*volatile delete_plain)(void *) noexcept = ::operator delete;
-void (*volatile delete_array)(void *) noexcept = ::operator delete[];
-void (*volatile delete_sized)(void *, std::size_t) noexcept = ::operator delete;
-void (*volatile delete_array_sized)(void *, std::size_t) noexcept = ::operator delete[];
-void (*volatile delete_nothrow)(void *, const nothrow_t &) noexcept = ::operator delete;
-void (*volatile delete_array_nothrow)(void *, const nothrow_t &) noexcept = ::operator delete[];
-void (*volatile delete_aligned)(void *, align_val_t) noexcept = ::operator delete;
-void (*volatile delete_array_aligned)(void *, align_val_t) noexcept = ::operator delete[];
-void (*volatile delete_aligned_sized)(void *, std::size_t, align_val_t) noexcept = ::operator delete;
-void (*volatile delete_array_aligned_sized)(void *, std::size_t, align_val_t) noexcept = ::operator delete[];
-void (*volatile delete_aligned_nothrow)(void *, align_val_t, const nothrow_t &) noexcept = ::operator delete;
-void (*volatile delete_array_aligned_nothrow)(void *, align_val_t, const nothrow_t &) noexcept = ::operator delete[];
 
 /* Each new with each delete of its kind; which of the program's own serves it. */
 void all_are_served_by_the_programs(std::size_t n)

@@ -161,24 +161,31 @@ static void control_group_is_not_asked_when_limits_are_set(void)
 /* Four in a slab, whatever a page is. */
 enum { SIZE = 32768, COUNT = 32 * MIB / SIZE, OF_SLAB = 4 };
 
-static void fill(char **blocks, unsigned count)
+static char *blocks[COUNT];
+
+static void fill(unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         if (blocks[i] == NULL)
             CHECK((blocks[i] = hak_malloc(SIZE)) != NULL);
 }
 
-/* What has been given back does not count, until it is used again: without a unit more. */
-static void holes_do_not_count(void)
+static void leave_holes(void *unused)
 {
-    static char *blocks[COUNT];
-    heap_own();
-    fill(blocks, COUNT);
+    (void)unused;
+    fill(COUNT);
     for (unsigned i = 0; i < COUNT; i++)
         if (i % OF_SLAB != 0) {
             hak_free(blocks[i]);
             blocks[i] = NULL;
         }
+}
+
+/* What has been given back does not count, until it is used again: without a unit more. */
+static void holes_do_not_count(void)
+{
+    heap_own();
+    leave_holes(NULL);
     hak_purge(HAK_PURGE_CACHED);
     size_t bound = limit_held();
     CHECK(absent_bytes() >= 16 * MIB);
@@ -186,21 +193,11 @@ static void holes_do_not_count(void)
     listener_set(listener_count);
     hak_free(hak_malloc(4 * MIB));
     CHECK(bigcache_bytes() == 4 * MIB && listener_calls == 0);
-    fill(blocks, COUNT / 2);
+    fill(COUNT / 2);
     CHECK(bigcache_bytes() == 4 * MIB && listener_calls == 0);
-    fill(blocks, COUNT);
+    fill(COUNT);
     CHECK(bigcache_bytes() == 0 && listener_calls == 1);
     CHECK(limit_held() <= bound + 4 * MIB);
-}
-
-static void leave_holes(void *unused)
-{
-    static char *blocks[COUNT];
-    (void)unused;
-    fill(blocks, COUNT);
-    for (unsigned i = 0; i < COUNT; i++)
-        if (i % OF_SLAB != 0)
-            hak_free(blocks[i]);
 }
 
 /* Nobody has asked for that. */

@@ -2,19 +2,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/write.h"
 
 void (*fail_also)(void);
 
-enum { LINE_MOST = 512, PATH_MOST = 4096 };
+enum { LINE_MOST = 512, PATH_MOST = 4096, WAITS_MOST = 100, WAIT_MS = 10 };
 
 /* "": stderr. */
 static char report_path[PATH_MOST];
@@ -27,12 +32,24 @@ static size_t make_line(char line[LINE_MOST], const char *kind, const char *form
     return length;
 }
 
-/* Not libc's write, in which a thread may be cancelled: malloc and free are no such places. False: not all is written. */
+/* Of a pipe that is full, and does not block who writes to it. In all, a process waits so long and no longer. */
+static bool wait_for_reader(int file)
+{
+    static uint32_t waited;
+    struct pollfd ready = {.fd = file, .events = POLLOUT};
+    struct timespec step = {.tv_nsec = WAIT_MS * 1000000L}; /* the kernel writes what is left of it */
+    if (add_relaxed(&waited, 1u) >= WAITS_MOST)
+        return false;
+    (void)syscall(SYS_ppoll, &ready, 1, &step, NULL, 0);
+    return true;
+}
+
+/* False: not all is written. */
 static bool write_all(int file, const char *line, size_t length)
 {
     for (size_t done = 0; done < length;) {
-        long n = syscall(SYS_write, file, line + done, length - done);
-        if (n < 0 && errno != EINTR)
+        long n = write_quietly(file, &(struct iovec){(void *)(uintptr_t)(line + done), length - done}, 1);
+        if (n <= 0 && n != -EINTR && !(n == -EAGAIN && wait_for_reader(file)))
             return false;
         done += n > 0 ? (size_t)n : 0;
     }
@@ -42,7 +59,7 @@ static bool write_all(int file, const char *line, size_t length)
 /* The same, of several pieces: in one call, unless the kernel takes less than all. */
 static bool write_parts(int file, const struct iovec *parts, int count, long wanted)
 {
-    long written = syscall(SYS_writev, file, parts, count);
+    long written = write_quietly(file, parts, count);
     if (written == wanted)
         return true;
     for (int i = 0; i < count; i++) {

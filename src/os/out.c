@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/write.h"
 #include "os/kernel.h"
 
 enum { PRINT_MOST = 1024 };
@@ -33,7 +35,7 @@ void out_to_open_file(struct out *out, int file, char *text, size_t capacity)
 static void write_through(struct out *out, const char *bytes, size_t length)
 {
     for (size_t done = 0; done < length && out->error == 0;) {
-        long n = kernel(SYS_write, out->file, (long)(bytes + done), (long)(length - done), 0, 0);
+        long n = write_quietly(out->file, &(struct iovec){(void *)(uintptr_t)(bytes + done), length - done}, 1);
         size_t more = is_error(n) ? 0 : (size_t)n;
         if (is_error(n) && n != -EINTR)
             out->error = (int)-n;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -185,8 +186,9 @@ long __wrap_syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(given, long);
     va_end(given);
-    if (number == SYS_write && is_warning((int)a[0], (const char *)a[1], (size_t)a[2]))
-        return a[2];
+    const struct iovec *part = (const struct iovec *)a[1];
+    if (number == SYS_writev && a[2] == 1 && is_warning((int)a[0], part->iov_base, part->iov_len))
+        return (long)part->iov_len;
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

@@ -2,10 +2,12 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -54,6 +56,39 @@ static void note_to_full_disk(uintptr_t unused)
     errno = 99;
     note("not lost");
     CHECK(errno == 99);
+}
+
+/* Does the pipe end with the line? */
+static void read_to_the_line(int pipe_end)
+{
+    static const char wanted[] = "heard\n";
+    char last[sizeof wanted - 1] = "";
+    usleep(50000);
+    for (char byte; read(pipe_end, &byte, 1) == 1;) {
+        memmove(last, last + 1, sizeof last - 1);
+        last[sizeof last - 1] = byte;
+    }
+    _exit(memcmp(last, wanted, sizeof last) == 0 ? 0 : 1);
+}
+
+/* Which does not block who writes. */
+static void note_to_full_pipe(uintptr_t unused)
+{
+    int ends[2];
+    int status;
+    (void)unused;
+    CHECK(pipe(ends) == 0 && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+    while (write(ends[1], "x", 1) == 1) {}
+    CHECK(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO && close(ends[1]) == 0);
+    pid_t reader = fork();
+    CHECK(reader >= 0);
+    if (reader == 0) {
+        CHECK(close(STDERR_FILENO) == 0);
+        read_to_the_line(ends[0]);
+    }
+    note("heard");
+    CHECK(close(STDERR_FILENO) == 0);
+    CHECK(waitpid(reader, &status, 0) == reader && status == 0);
 }
 
 static void warn_and_go_on(uintptr_t unused)
@@ -117,6 +152,11 @@ static void what_the_report_does_not_take_goes_to_stderr(void)
     CHECK_SAYS(note_to_full_disk, 0, "not lost\n");
 }
 
+static void who_reads_slowly_hears_all(void)
+{
+    CHECK_SAYS(note_to_full_pipe, 0, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +167,7 @@ int main(void)
         UNIT_TEST(notes_keep_errno),
         UNIT_TEST(reports_follow_no_link),
         UNIT_TEST(what_the_report_does_not_take_goes_to_stderr),
+        UNIT_TEST(who_reads_slowly_hears_all),
     };
     return cmocka_run_group_tests_name("fail", tests, NULL, NULL);
 }

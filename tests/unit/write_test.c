@@ -1,0 +1,130 @@
+/* base/write.h: a write that fails leaves the process alone. */
+#include "unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/write.h"
+
+static long write_word(int file)
+{
+    char word[] = "word";
+    errno = 99;
+    long result = write_quietly(file, &(struct iovec){word, 4}, 1);
+    CHECK(errno == 99);
+    return result;
+}
+
+static bool is_pending(int signal)
+{
+    sigset_t set;
+    CHECK(sigpending(&set) == 0);
+    return sigismember(&set, signal) == 1;
+}
+
+static bool is_blocked(int signal)
+{
+    sigset_t set;
+    CHECK(sigprocmask(SIG_SETMASK, NULL, &set) == 0);
+    return sigismember(&set, signal) == 1;
+}
+
+static void block(int signal, bool whether)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    CHECK(sigprocmask(whether ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL) == 0);
+}
+
+static volatile sig_atomic_t heard;
+
+static void hear(int signal)
+{
+    heard = signal;
+}
+
+/* Each with the signal's default, which ends the process. */
+static int unread_pipe(void)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0 && close(ends[0]) == 0);
+    return ends[1];
+}
+
+static int full_file(void)
+{
+    char path[] = "/tmp/hakmem-write-XXXXXX";
+    int file = mkstemp(path);
+    CHECK(file >= 0 && unlink(path) == 0);
+    return file;
+}
+
+static void limit_file(rlim_t bytes)
+{
+    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = bytes, .rlim_max = RLIM_INFINITY}) == 0);
+}
+
+static void what_can_be_written_is(void)
+{
+    int ends[2];
+    char got[8];
+    CHECK(pipe(ends) == 0);
+    CHECK(write_quietly(ends[1], (struct iovec[]){{"ab", 2}, {"c", 1}}, 2) == 3);
+    CHECK(read(ends[0], got, sizeof got) == 3 && got[0] == 'a' && got[2] == 'c');
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+    CHECK(write_word(-1) == -EBADF);
+}
+
+static void a_pipe_that_nobody_reads_ends_nothing(void)
+{
+    CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+    int file = unread_pipe();
+    CHECK(write_word(file) == -EPIPE);
+    CHECK(!is_pending(SIGPIPE) && !is_blocked(SIGPIPE) && !is_blocked(SIGXFSZ));
+    CHECK(signal(SIGPIPE, hear) != SIG_ERR);
+    CHECK(write_word(file) == -EPIPE && heard == 0);
+    CHECK(write(file, "x", 1) == -1 && heard == SIGPIPE); /* the program's own writes are as ever */
+    CHECK(close(file) == 0 && signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+}
+
+static void nor_does_a_file_at_its_limit(void)
+{
+    CHECK(signal(SIGXFSZ, SIG_DFL) != SIG_ERR);
+    int file = full_file();
+    limit_file(2);
+    CHECK(write_word(file) == 2);
+    CHECK(write_word(file) == -EFBIG);
+    CHECK(!is_pending(SIGXFSZ) && !is_blocked(SIGXFSZ));
+    limit_file(RLIM_INFINITY);
+    CHECK(close(file) == 0);
+}
+
+static void a_signal_that_waits_for_the_program_waits_on(void)
+{
+    int file = unread_pipe();
+    block(SIGPIPE, true);
+    CHECK(write_word(file) == -EPIPE && !is_pending(SIGPIPE) && is_blocked(SIGPIPE));
+    CHECK(raise(SIGPIPE) == 0 && is_pending(SIGPIPE));
+    CHECK(write_word(file) == -EPIPE && is_pending(SIGPIPE) && is_blocked(SIGPIPE));
+    heard = 0;
+    CHECK(signal(SIGPIPE, hear) != SIG_ERR);
+    block(SIGPIPE, false);
+    CHECK(heard == SIGPIPE);
+    CHECK(close(file) == 0 && signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        UNIT_TEST(what_can_be_written_is),
+        UNIT_TEST(a_pipe_that_nobody_reads_ends_nothing),
+        UNIT_TEST(nor_does_a_file_at_its_limit),
+        UNIT_TEST(a_signal_that_waits_for_the_program_waits_on),
+    };
+    return cmocka_run_group_tests_name("write", tests, NULL, NULL);
+}

@@ -185,7 +185,7 @@ HAK_EXPORT int hak_profile_dump(const char *path) HAK_NOTHROW;
 HAK_EXPORT void *hak_alloc_at(size_t size, uintptr_t site) HAK_NOTHROW HAK_MALLOC HAK_ALLOC_SIZE(1) HAK_WARN_UNUSED;
 
 /* hak_free_sized for a caller that also says which site will want such a block next. 0: the one that requested this one. The
- * block may come from any allocating function; `size` is what was asked for. (hakmem's own) */
+ * block may come from any of C's allocating functions; `size` is what was asked for. (hakmem's own) */
 HAK_EXPORT void hak_free_at(void *ptr, size_t size, uintptr_t site) HAK_NOTHROW;
 
 /* A word for the place where it stands: a constant, made of the file's name (without directories, so that it is the same

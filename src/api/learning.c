@@ -20,6 +20,5 @@ void learning_start(void)
 {
     learn_start();
     heap_events.heartbeat = at_heartbeat;
-    heap_events.forked = learn_forked;
     heap_events.site = sites_of_request;
 }

@@ -34,6 +34,8 @@ FRAGILE void hak_free_aligned_sized(void *ptr, size_t alignment, size_t size)
 static FRAGILE void *calloc_large(size_t bytes)
 {
     bool zero;
+    if (UNLIKELY(keeper_now() != NULL))
+        return door_calloc_kept(bytes);
     void *block = door_malloc_large(bytes, 1, &zero);
     if (block == NULL || zero)
         return block;
@@ -157,7 +159,7 @@ static FRAGILE NOINLINE void *realloc_otherwise(void *ptr, size_t size)
         return NULL;
     }
     if (UNLIKELY(keeper_now() != NULL))
-        return door_resize_kept(ptr, size) ? ptr : move_kept(ptr, usable, size);
+        return door_resize_kept(ptr, usable, size) ? ptr : move_kept(ptr, usable, size);
     void *resized = resize(ptr, usable, size);
     return resized != NULL ? resized : move_to_new_block(ptr, usable, size);
 }

@@ -12,8 +12,11 @@
 #include "check/check.h"
 #include "check/crash.h"
 #include "check/guard.h"
+#include "check/guard_report.h"
 #include "config/options.h"
 #include "config/policy.h"
+#include "heap/events.h"
+#include "learn/learn.h"
 #include "observe/profile.h"
 #include "span/limit.h"
 
@@ -52,6 +55,13 @@ static void load_options(char **environment)
         policy.checks = checks;
 }
 
+static void forked(void)
+{
+    crash_forked();
+    guard_report_forked();
+    learn_forked();
+}
+
 /* glibc's loader passes these; others leave `environ` ready. */
 __attribute__((constructor)) static void start_up(int count, char **arguments, char **environment)
 {
@@ -60,6 +70,7 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
     load_options(environ != NULL ? environ : environment);
     watch_start();
     learning_start();
+    heap_events.forked = forked;
     if (policy.trace == TRACE_ROUTE)
         route_trace_start();
     if (policy.crash_reports || policy.checks != 0)

@@ -35,12 +35,14 @@
  * call on the other side, against other threads. Costs no instruction. */
 #define compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
-/* What was stored before comes before what is stored after, for readers in other processes. ThreadSanitizer has no fences, and
- * sees no other processes. */
+/* What was stored before comes before what is stored after, for readers in other processes; and the same of loads, for who reads what may
+ * change meanwhile, and then looks whether it did. ThreadSanitizer has no fences, and sees no other processes. */
 #if HAK_TSAN
 #define store_fence() compiler_fence()
+#define load_fence() compiler_fence()
 #else
 #define store_fence() __atomic_thread_fence(__ATOMIC_RELEASE)
+#define load_fence() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
 /* Of what the owner of a heap writes on its hot path and a thief reads (freeze.c): the membarrier system call orders the two,

@@ -1,5 +1,7 @@
 #include "check/check.h"
 
+#include <string.h>
+
 #include "arena/arena.h"
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -97,7 +99,9 @@ static void *allocate(const struct request *request, const struct os_frame *from
     if (block == NULL)
         return NULL;
     zones_place(block, request->size, request->align);
-    if (wants(CHECK_POISON))
+    if (request->zeroed && !run->zero)
+        memset(checked_start(block), 0, request->size);
+    else if (!request->zeroed && wants(CHECK_POISON))
         zones_fill_new(block);
     block->allocated = allocated;
     block->freed = (struct checked_event){0};
@@ -144,6 +148,7 @@ static void verify_how(const struct checked *block, const struct freeing *how)
 
 static bool free_checked(void *p, const struct freeing *how)
 {
+    union run_copy seen;
     struct checked *block = run_find(p);
     if (block == NULL)
         return false;
@@ -153,10 +158,12 @@ static bool free_checked(void *p, const struct freeing *how)
     if (fine) {
         block->state = CHECKED_FREED;
         run_count_locked(shard, -1, -block->size);
+    } else {
+        (void)run_copy(block, &seen);
     }
     run_unlock(shard);
     if (!fine)
-        report_pointer(block, p);
+        report_pointer(seen.run.block, p);
     if (UNLIKELY(policy.trace != TRACE_NOTHING))
         trace_freed(block, how->from);
     verify_how(block, how);
@@ -180,13 +187,15 @@ static bool free_checked(void *p, const struct freeing *how)
 
 static bool size_of_checked(const void *p, size_t *size)
 {
-    const struct checked *block = run_find(p);
+    static const char how[] = "realloc or malloc_usable_size";
+    union run_copy seen;
+    const struct checked *block = run_look(p, &seen);
     if (block == NULL)
         return false;
     if (block->state == CHECKED_FREED)
-        checked_report("heap-use-after-free", (uintptr_t)p, "realloc or malloc_usable_size", block);
+        checked_report("heap-use-after-free", (uintptr_t)p, how, block);
     if (block->state != CHECKED_LIVE || checked_start(block) != p)
-        checked_report("invalid-free", (uintptr_t)p, "realloc or malloc_usable_size", block);
+        checked_report("invalid-free", (uintptr_t)p, how, block);
     verify_zones(block, "found by realloc or malloc_usable_size");
     *size = block->size;
     return true;

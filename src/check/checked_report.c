@@ -171,7 +171,8 @@ static bool may_have_led_to(uintptr_t pointer, uintptr_t address, const void *co
 bool checked_report_fault(uintptr_t address, const void *context)
 {
     struct os_frame frame = os_frame_interrupted(context);
-    const struct checked *block = run_find((const void *)address);
+    union run_copy seen;
+    const struct checked *block = run_look((const void *)address, &seen);
     if (block != NULL) {
         write_head(kind_of_access(address, context, block), (void *)address, place_access(context), &frame);
         write_block(address, block);

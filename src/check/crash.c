@@ -142,6 +142,12 @@ static void after_fatal(void)
     store_relaxed(&reported, 1u);
 }
 
+void crash_forked(void)
+{
+    store_relaxed(&reporting, 0);
+    store_relaxed(&reported, 0u);
+}
+
 void crash_start(void)
 {
     static uint32_t started;

@@ -11,6 +11,9 @@
  * these signals take the place of ours; those from before are called after it. */
 void crash_start(void);
 
+/* In the child of a fork: whoever wrote a report is not there. */
+void crash_forked(void);
+
 /* Waits while another thread writes its report, as *word says by `value`: the process must not end meanwhile. Not for ever, and
  * once: then the word says `after`. */
 void crash_wait_while(uint32_t *word, uint32_t value, uint32_t after);

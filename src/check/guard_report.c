@@ -57,28 +57,48 @@ _Noreturn void guard_report_pointer(enum guard_fault fault, uintptr_t address, s
     abort();
 }
 
+static const char closed_page[] = "closed-page";
+
 /* A live block can be touched: who may not has jumped into it, or closed its page. */
 static const char *kind_of(uintptr_t address, struct guard_place place, const void *context)
 {
     bool is_live = load_acquire(&place.slot->state) == GUARD_LIVE;
     if (place.inside && is_live)
-        return os_access(context) == OS_ACCESS_EXECUTE ? "wild-jump" : "closed-page";
+        return os_access(context) == OS_ACCESS_EXECUTE ? "wild-jump" : closed_page;
     if (place.inside)
         return "heap-use-after-free";
     return address < (uintptr_t)place.slot->block ? "heap-buffer-underflow" : "heap-buffer-overflow";
 }
 
+/* Where nobody wraps the program's handlers. */
+static struct sigaction before;
+
+static bool is_handled(int number)
+{
+    struct sigaction now;
+    if (os_call_first == NULL)
+        return os_has_handler(&before);
+    return sigaction(number, NULL, &now) == 0 && os_has_handler(&now);
+}
+
+/* Has the program closed the page of a live block itself, to learn of the touch? */
+static bool is_wanted(const char *kind, int number)
+{
+    return kind == closed_page && is_handled(number);
+}
+
 static void report(int number, siginfo_t *info, void *context)
 {
-    (void)number;
     int saved = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
     struct guard_place place;
     uint32_t none = REPORT_NONE;
-    if (info->si_code > 0 && guard_find(address, &place) && place.slot != NULL
+    bool is_guarded = info->si_code > 0 && guard_find(address, &place) && place.slot != NULL;
+    const char *kind = is_guarded ? kind_of(address, place, context) : NULL;
+    if (is_guarded && !is_wanted(kind, number)
         && __atomic_compare_exchange_n(&report_state, &none, (uint32_t)REPORT_BEGUN, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         struct os_frame frame = os_frame_interrupted(context);
-        write_report(kind_of(address, place, context), place_access(context), address, place.slot, &frame);
+        write_report(kind, place_access(context), address, place.slot, &frame);
         store_relaxed(&report_state, (uint32_t)REPORT_WRITTEN);
     } else {
         crash_wait_while(&report_state, REPORT_BEGUN, REPORT_WRITTEN);
@@ -86,13 +106,15 @@ static void report(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* Where nobody wraps the program's handlers. */
-static struct sigaction before;
-
 static void report_and_hand_on(int number, siginfo_t *info, void *context)
 {
     report(number, info, context);
     os_hand_on(number, info, context, &before);
+}
+
+void guard_report_forked(void)
+{
+    store_relaxed(&report_state, (uint32_t)REPORT_NONE);
 }
 
 void guard_report_start(void)

@@ -22,4 +22,7 @@ _Noreturn COLD void guard_report_pointer(enum guard_fault fault, uintptr_t addre
  * os_find_sigaction has been called. */
 void guard_report_start(void);
 
+/* In the child of a fork: whoever wrote a report is not there. */
+void guard_report_forked(void);
+
 #endif

@@ -241,16 +241,19 @@ void leaks_report(void)
     memset(search.place, 0, sizeof search.place);
     run_lock_all();
     stack_forget();
-    if (can_copy() && os_each_root(here.sp, look_at_root, NULL)) {
+    bool looked = can_copy() && os_each_root(here.sp, look_at_root, NULL);
+    if (looked) {
         look_at_unchecked();
         look_into_found();
         search.reach = REACH_LEAKED;
         for_all(look_into_leaked);
         for_all(count);
-        write_all();
-    } else {
-        warn("leaks are not looked for: /proc/self/maps cannot be read, or process_vm_readv is refused");
     }
     for_all(forget);
     run_unlock_all();
+    /* Only now: a thread of the program's may be who reads it, and allocate. */
+    if (looked)
+        write_all();
+    else
+        warn("leaks are not looked for: /proc/self/maps cannot be read, or process_vm_readv is refused");
 }

@@ -100,8 +100,7 @@ static struct run *take_record(struct shard *shard, uint32_t class)
 
 static bool add_units(struct shard *shard, struct run *run)
 {
-    bool zero;
-    run->base = span_take(run->units, 1, &zero);
+    run->base = span_take(run->units, 1, &run->zero);
     if (run->base == NULL) {
         drop_record(shard, run);
         return false;
@@ -141,6 +140,7 @@ struct checked *run_take(size_t bytes, struct run **found)
     if (run != NULL) {
         block = run->unused;
         run->unused = block->next;
+        run->zero &= run->class == SIZE_CLASSES;
         run->taken++;
         if (run->unused == NULL && run->class < SIZE_CLASSES)
             list_remove(room_of(shard, run->class), &run->room);
@@ -182,15 +182,51 @@ void run_give_locked(struct checked *block)
     give_units(shard, run);
 }
 
-struct checked *run_find(const void *p)
+static struct run *run_at(const void *p)
 {
     const char *word = (const char *)align_down((uintptr_t)p, 8);
-    if (arena_tag(word) != TAG_CHECKED)
+    return arena_tag(word) == TAG_CHECKED ? arena_span(word) : NULL;
+}
+
+/* `run`: NULL, where another thread gives its units up just now. */
+static struct checked *block_in(struct run *run, const void *p)
+{
+    if (run == NULL)
         return NULL;
-    struct run *run = arena_span(word);
     size_t offset = (size_t)((const char *)p - run->base);
     size_t index = run->reciprocal == 0 ? 0 : (size_t)(offset * run->reciprocal >> 32);
     return index < run->blocks ? &run->block[index] : NULL;
+}
+
+struct checked *run_find(const void *p)
+{
+    return block_in(run_at(p), p);
+}
+
+static const struct checked *copy_of(const struct run *run, const struct checked *block, union run_copy *to)
+{
+    size_t index = (size_t)(block - run->block);
+    to->run = (struct run){.base = run->base + index * run->stride, .units = run->units, .stride = run->stride, .blocks = 1};
+    to->run.block[0] = *block;
+    to->run.block[0].index = 0;
+    return to->run.block;
+}
+
+const struct checked *run_copy(const struct checked *block, union run_copy *to)
+{
+    return copy_of(run_of(block), block, to);
+}
+
+/* A run's units are given up before its record is. */
+const struct checked *run_look(const void *p, union run_copy *to)
+{
+    struct run *run = run_at(p);
+    const struct checked *block = block_in(run, p);
+    if (block == NULL)
+        return NULL;
+    block = copy_of(run, block, to);
+    load_fence();
+    return run_at(p) == run ? block : NULL;
 }
 
 void run_each_locked(void (*look)(struct run *run, void *argument), void *argument)

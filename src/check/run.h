@@ -56,6 +56,7 @@ struct run {
     uint32_t shard;
     uint32_t class;         /* of its memory's size, a fixed one; SIZE_CLASSES: none */
     bool closed;            /* nothing may touch its pages */
+    bool zero;              /* of one block that was never handed out: its memory reads as zero */
     struct checked *unused;
     struct list_node room;  /* among those of its class with unused blocks */
     struct list_node link;  /* among all of its shard */
@@ -70,6 +71,18 @@ void run_give_locked(struct checked *block);
 
 /* The record of the block whose memory holds this address; NULL: it is nobody's. */
 struct checked *run_find(const void *p);
+
+/* The record of a block as it was, for who reports: the block may be given up meanwhile, and the record become another's. */
+union run_copy {
+    struct run run;
+    char bytes[sizeof(struct run) + sizeof(struct checked)]; /* of one block */
+};
+
+/* Of this block. The lock of its run is held. */
+const struct checked *run_copy(const struct checked *block, union run_copy *to);
+
+/* Of the block whose memory holds this address; NULL: it is nobody's, or is given up just now. Takes no lock. */
+const struct checked *run_look(const void *p, union run_copy *to);
 
 struct run *run_of(const struct checked *block);
 

@@ -209,17 +209,26 @@ static NOINLINE void *from_keeper(const struct keeper *keeper, const struct requ
 
 void *door_malloc_kept(size_t size, size_t align, enum family family)
 {
-    return from_keeper(keeper_now(), &(struct request){size, align, family}, os_frame_linked());
+    return from_keeper(keeper_now(), &(struct request){.size = size, .align = align, .family = family}, os_frame_linked());
 }
 
-bool door_resize_kept(void *p, size_t size)
+void *door_calloc_kept(size_t size)
+{
+    return from_keeper(keeper_now(), &(struct request){.size = size, .align = 1, .family = FAMILY_MALLOC, .zeroed = true},
+                       os_frame_linked());
+}
+
+bool door_resize_kept(void *p, size_t before, size_t size)
 {
     struct heap *heap = door_enter();
     if (heap == NULL && fork_holds_any_lock())
         return false;
     bool resized = keeper_now()->resize(p, size);
-    if (heap != NULL)
+    if (heap != NULL) {
+        if (resized && size > before)
+            door_charge(heap, size - before);
         entry_leave(heap);
+    }
     return resized;
 }
 
@@ -257,7 +266,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 {
     const struct keeper *keeper = keeper_now();
     if (UNLIKELY(keeper != NULL))
-        return from_keeper(keeper, &(struct request){size, 1, family}, os_frame_linked());
+        return from_keeper(keeper, &(struct request){.size = size, .align = 1, .family = family}, os_frame_linked());
     return malloc_unkept(size);
 }
 
@@ -355,7 +364,7 @@ static COLD size_t size_of_other(const void *p)
     if (keeper != NULL && keeper->size_of(p, &size))
         return size;
     if (heap_events.size_of_other == NULL || !heap_events.size_of_other(p, &size))
-        report_pointer(FAULT_INVALID_POINTER, p);
+        report_pointer(FAULT_INVALID_USE, p);
     return size;
 }
 

@@ -37,8 +37,11 @@ NOINLINE void *door_new_array(size_t size);
 /* A block of the keeper's, which there is. On failure NULL, errno ENOMEM. */
 void *door_malloc_kept(size_t size, size_t align, enum family family);
 
-/* Makes a block of the keeper's, which there is, one of `size` bytes where it is. False: it has to move. */
-bool door_resize_kept(void *p, size_t size);
+/* The same, and it reads as zero. */
+void *door_calloc_kept(size_t size);
+
+/* Makes a block of the keeper's, which there is, of `before` bytes, one of `size` bytes where it is. False: it has to move. */
+bool door_resize_kept(void *p, size_t before, size_t size);
 
 /* A large block, whatever its size; see large_alloc. On failure NULL, errno ENOMEM. */
 void *door_malloc_large(size_t size, size_t align, bool *zero);

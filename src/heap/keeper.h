@@ -30,6 +30,7 @@ struct request {
     size_t size;
     size_t align; /* a power of two */
     enum family family;
+    bool zeroed;  /* the block is to read as zero */
 };
 
 struct keeper {

@@ -9,9 +9,9 @@
 
 #define FAULT_DOUBLE_FREE "double free"
 #define FAULT_INVALID_FREE "invalid free"
-#define FAULT_WRONG_SIZE "free by too large a size"
-#define FAULT_OTHER_SIZE "free by another size"
-#define FAULT_INVALID_POINTER "invalid pointer"
+#define FAULT_WRONG_SIZE "too large a size in free"
+#define FAULT_OTHER_SIZE "size mismatch in free"
+#define FAULT_INVALID_USE "invalid use"
 #define FAULT_USE_AFTER_FREE "use after free"
 #define FAULT_WRITE_AFTER_FREE "write after free"
 #define FAULT_OVERFLOW "overflow"

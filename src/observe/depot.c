@@ -122,7 +122,8 @@ uint32_t depot_put(const uintptr_t *calls, size_t count)
 
 const uintptr_t *depot_get(uint32_t number, size_t *count)
 {
-    if (number == DEPOT_NONE) {
+    bool is_number = number != DEPOT_NONE && number < (uint32_t)CHUNKS << CHUNK_GRAINS_SHIFT;
+    if (!is_number || load_acquire(&chunks[number >> CHUNK_GRAINS_SHIFT]) == NULL) {
         *count = 0;
         return NULL;
     }

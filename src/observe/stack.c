@@ -28,7 +28,7 @@ size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most)
 void stack_forget(void)
 {
     for (struct memo *memo = memos; memo < memos + MEMOS; memo++) {
-        if (exchange_acquire(&memo->busy, 1u) != 0)
+        if (load_relaxed(&memo->calls.sure_at) == 0 || exchange_acquire(&memo->busy, 1u) != 0) /* never used; or in use */
             continue;
         memset(&memo->calls, 0, sizeof memo->calls);
         store_release(&memo->busy, 0u);

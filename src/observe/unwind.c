@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "observe/rules.h"
 #include "os/os.h"
@@ -17,8 +18,10 @@ struct window {
     uintptr_t sure_end; /* to here are known to be there */
     uintptr_t at;
     size_t length;
-    char bytes[1024];
+    char *bytes; /* WINDOW_BYTES of them; NULL: the stack is sound */
 };
+
+enum { WINDOW_BYTES = 1024 };
 
 enum { WORD = sizeof(uintptr_t), PAGE_LEAST = 4096 };
 
@@ -62,7 +65,7 @@ static bool read_word(struct window *window, uintptr_t at, uintptr_t *word)
     }
     if (at - window->at >= window->length) {
         window->at = at;
-        window->length = align_down(os_read(at, window->bytes, sizeof window->bytes), WORD);
+        window->length = align_down(os_read(at, window->bytes, WINDOW_BYTES), WORD);
         if (window->length == 0)
             return false;
     }
@@ -165,21 +168,17 @@ static bool step(struct window *window, struct os_frame *frame, bool *is_call)
     return os_frame_interrupted_at(frame->sp, sure, frame);
 }
 
-static void open_window(struct window *window, enum unwind_trust trust, uintptr_t sp)
+static void open_window(struct window *window, enum unwind_trust trust, char *bytes, uintptr_t sp)
 {
-    window->trust = trust;
-    window->limit = UINTPTR_MAX;
-    window->sure_at = align_down(sp, PAGE_LEAST);
-    window->sure_end = window->sure_at + PAGE_LEAST;
-    window->length = 0;
-    window->module.start = 0;
-    window->module.end = 0;
+    uintptr_t page = align_down(sp, PAGE_LEAST);
+    *window = (struct window){
+        .trust = trust, .bytes = bytes, .limit = UINTPTR_MAX, .sure_at = page, .sure_end = page + PAGE_LEAST};
 }
 
-size_t unwind(const struct os_frame *from, enum unwind_trust trust, uintptr_t *calls, size_t most)
+static size_t unwind_in(const struct os_frame *from, enum unwind_trust trust, char *bytes, uintptr_t *calls, size_t most)
 {
     struct window window;
-    open_window(&window, trust, from->sp);
+    open_window(&window, trust, bytes, from->sp);
     struct os_frame frame = *from;
     bool is_call = false;
     size_t count = 0;
@@ -189,6 +188,18 @@ size_t unwind(const struct os_frame *from, enum unwind_trust trust, uintptr_t *c
             break;
     }
     return count;
+}
+
+/* Apart: stacks of a few KiB have no room for this beside the rest. */
+static NOINLINE size_t unwind_broken(const struct os_frame *from, uintptr_t *calls, size_t most)
+{
+    char bytes[WINDOW_BYTES];
+    return unwind_in(from, UNWIND_BROKEN, bytes, calls, most);
+}
+
+size_t unwind(const struct os_frame *from, enum unwind_trust trust, uintptr_t *calls, size_t most)
+{
+    return trust == UNWIND_SOUND ? unwind_in(from, trust, NULL, calls, most) : unwind_broken(from, calls, most);
 }
 
 /* A stack on the way. */
@@ -293,17 +304,17 @@ static size_t walk_on(struct walk *walk, const struct unwind_call *known, const 
     return noted;
 }
 
-/* What was known of the stack is now: these new calls, some of those that it had, others after them. All end with the array. */
-static void remember(struct unwind_memo *memo, const struct unwind_call *above, size_t count_above, const struct unwind_call *kept,
-                     size_t count_kept, const struct unwind_call *below, size_t count_below)
+/* What was known of the stack is now: the new calls above, some of those that it had, others below them. All end with the array. */
+static void remember(struct unwind_memo *memo, size_t count_above, const struct unwind_call *kept, size_t count_kept,
+                     size_t count_below)
 {
     count_kept = min_size(count_kept, UNWIND_MEMO - count_above - count_below);
     struct unwind_call *end = memo->call + UNWIND_MEMO - count_below;
     struct unwind_call *to = end - count_kept;
     if (to != kept)
         memmove(to, kept, count_kept * sizeof *to);
-    memcpy(end, below, count_below * sizeof *to);
-    memcpy(to - count_above, above, count_above * sizeof *to);
+    memcpy(end, memo->below, count_below * sizeof *to);
+    memcpy(to - count_above, memo->above, count_above * sizeof *to);
     memo->count = (uint32_t)(count_above + count_kept + count_below);
 }
 
@@ -324,11 +335,9 @@ static void begin_again(struct unwind_memo *memo, struct window *window, uintptr
 
 size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintptr_t *calls, size_t most)
 {
-    struct unwind_call above[UNWIND_MEMO];
-    struct unwind_call below[UNWIND_MEMO];
     const struct unwind_call *end = memo->call + UNWIND_MEMO;
     struct walk walk;
-    open_window(&walk.window, UNWIND_SOUND, from->sp);
+    open_window(&walk.window, UNWIND_SOUND, NULL, from->sp);
     begin_again(memo, &walk.window, from->sp);
     walk.frame = *from;
     walk.is_call = false;
@@ -337,18 +346,18 @@ size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintp
     walk.count = 0;
     walk.most = min_size(most, UNWIND_MEMO);
 
-    const struct unwind_call *kept = walk_to_known(&walk, end - memo->count, end, above);
+    const struct unwind_call *kept = walk_to_known(&walk, end - memo->count, end, memo->above);
     const struct unwind_call *kept_end = kept;
     size_t count_above = walk.count;
     size_t count_below = 0;
     if (kept < end) {
         kept_end = walk_along(&walk, kept, end);
-        count_below = walk_on(&walk, kept_end, end, below);
+        count_below = walk_on(&walk, kept_end, end, memo->below);
         if (count_below == 0)
             kept_end = end; /* what was not asked for is as likely as before */
     }
-    memo->sure_at = walk.window.sure_at;
+    store_relaxed(&memo->sure_at, walk.window.sure_at);
     memo->sure_end = walk.window.sure_end;
-    remember(memo, above, count_above, kept, (size_t)(kept_end - kept), below, count_below);
+    remember(memo, count_above, kept, (size_t)(kept_end - kept), count_below);
     return walk.count;
 }

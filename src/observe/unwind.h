@@ -46,6 +46,9 @@ struct unwind_memo {
     uintptr_t sure_at;
     uintptr_t sure_end;
     struct unwind_call call[UNWIND_MEMO];
+    /* Needed meanwhile: too much for a small stack. */
+    struct unwind_call above[UNWIND_MEMO];
+    struct unwind_call below[UNWIND_MEMO];
 };
 
 /* unwind of a sound stack, by a thread that does it often: most calls are the same as the last time, which is seen by two words

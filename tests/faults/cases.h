@@ -24,11 +24,11 @@
 #define INVALID_FREE_SMALL "hakmem: fatal: invalid free of %s " WHERE_SMALL
 #define INVALID_FREE_ANY "hakmem: fatal: invalid free of %s " WHERE_ANY
 #define INVALID_FREE_UNKNOWN "hakmem: fatal: invalid free of %s " WHERE_UNKNOWN
-#define INVALID_USE_ANY "hakmem: fatal: invalid (free|realloc|pointer|malloc_usable_size) of %s " WHERE_ANY
+#define INVALID_USE_ANY "hakmem: fatal: invalid (free|use) of %s " WHERE_ANY
 /* The slab or the cache may have been given up by then, and with it the knowledge of the class. */
 #define USE_AFTER_FREE_SMALL "hakmem: fatal: use after free of %s " WHERE_SMALL
 #define DOUBLE_FREE_ANY "hakmem: fatal: double free of %s " WHERE_ANY
-#define WRONG_SIZE_ANY "hakmem: fatal: free by too large a size of %s " WHERE_ANY
+#define WRONG_SIZE_ANY "hakmem: fatal: too large a size in free of %s " WHERE_ANY
 
 /* double_free.c */
 void double_free_at_once(void **state);

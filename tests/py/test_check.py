@@ -629,6 +629,58 @@ class Check(unittest.TestCase):
         subprocess.run(["cc", "-O2", "-fomit-frame-pointer", "-w", "-o", program, source], check=True)
         self.assertIn("Direct leak of 100 byte(s) in 1 object(s)", run(*RUN, program).stderr)
 
+    def test_a_program_may_read_its_own_report(self) -> None:
+        """And allocate for what it reads, while the rest is still being written."""
+        program = self.compiled(
+            """
+            #define _GNU_SOURCE
+            #include <fcntl.h>
+            #include <pthread.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            static int ends[2], out;
+            static void *copy(void *unused) {
+                for (;;) {
+                    char *piece = malloc(256);
+                    ssize_t got = read(ends[0], piece, 256);
+                    if (got > 0)
+                        write(out, piece, got);
+                    free(piece);
+                    if (got <= 0)
+                        return unused;
+                }
+            }
+            static void leak(int depth) { if (depth > 0) leak(depth - 1); else malloc(100); }
+            int main(void) {
+                pthread_t reader;
+                out = dup(STDERR_FILENO);
+                pipe(ends);
+                fcntl(ends[1], F_SETPIPE_SZ, 4096);
+                for (int depth = 0; depth < 30; depth++)
+                    leak(depth);
+                dup2(ends[1], STDERR_FILENO);
+                close(ends[1]);
+                pthread_create(&reader, NULL, copy, NULL);
+                return 3;
+            }
+            """
+        )
+        done = run("env", "HAKMEM_CHECK=1", f"LD_PRELOAD={LIBRARY}", program)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("detected memory leaks", done.stderr)
+        self.assertGreater(len(done.stderr), 4096)
+
+    def test_nobody_need_read_the_report(self) -> None:
+        program = self.compiled("#include <stdlib.h>\nint main(void) { return malloc(10) == malloc(20); }")
+        environment = dict(os.environ, HAKMEM_CHECK="1", HAKMEM_STATS="exit", LD_PRELOAD=str(LIBRARY))
+        read, write = os.pipe()
+        os.close(read)
+        process = subprocess.Popen([program], env=environment, stderr=write)
+        os.close(write)
+        self.assertEqual(process.wait(60), 0)
+        again = subprocess.run([program], env=environment, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertIn("detected memory leaks", again.stderr)
+
     def test_no_leaks_where_the_kernel_does_not_copy(self) -> None:
         program = self.compiled("""
             #include <errno.h>

@@ -71,6 +71,28 @@ static void fills_what_is_new(void)
         CHECK(block[i] == 0);
 }
 
+/* A table of which little is used takes little memory. */
+static void leaves_large_zeroes_alone(void)
+{
+    const size_t size = 64 * MIB;
+    start(CHECK_ALL);
+    for (int i = 0; i < 3; i++) {
+        char *block = hak_calloc(1, size);
+        char *page = (char *)align_up((uintptr_t)block, os_page_size());
+        CHECK(block != NULL && os_resident(page, size - os_page_size()) < MIB);
+        CHECK(block[0] == 0 && block[size / 2] == 0 && block[size - 1] == 0);
+        memset(block, 1, 2 * MIB);
+        hak_free(block);
+        hak_purge(HAK_PURGE_CACHED);
+    }
+    char *used = hak_malloc(100000);
+    memset(used, 1, 100000);
+    hak_free(used);
+    used = hak_calloc(1, 100000);
+    for (int i = 0; i < 100000; i++)
+        CHECK(used[i] == 0);
+}
+
 /* Also where nothing waits; a small one's run, and a large one's units, keep what is in them until they are used again. */
 static void fills_what_is_freed(void)
 {
@@ -391,6 +413,7 @@ int main(void)
         UNIT_TEST(serves_each_size),
         UNIT_TEST(serves_each_alignment),
         UNIT_TEST(fills_what_is_new),
+        UNIT_TEST(leaves_large_zeroes_alone),
         UNIT_TEST(fills_what_is_freed),
         UNIT_TEST(keeps_content),
         UNIT_TEST(grows_large_blocks_in_place),

@@ -230,6 +230,30 @@ static void close_page(uintptr_t unused)
     (void)byte;
 }
 
+static volatile sig_atomic_t touches;
+
+/* A write barrier, as collectors have. The second touch is none. */
+static void open_page(int number, siginfo_t *info, void *context)
+{
+    (void)info;
+    (void)context;
+    if (touches++ == 0)
+        CHECK(mprotect(kept, 32, PROT_READ | PROT_WRITE) == 0);
+    else
+        CHECK(signal(number, SIG_DFL) != SIG_ERR);
+}
+
+static void touch_barrier_then_freed(uintptr_t unused)
+{
+    const struct sigaction action = {.sa_sigaction = open_page, .sa_flags = SA_SIGINFO};
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    close_page(unused);
+    CHECK(touches == 1);
+    hak_free(kept);
+    volatile char byte = kept[5];
+    (void)byte;
+}
+
 static void jump_into(uintptr_t unused)
 {
     (void)unused;
@@ -316,6 +340,14 @@ static void faults_are_reported(void)
     EXPECT_REPORT(close_page, 0, SIGSEGV, HEADER("closed-page", READ), PLACE("5", "inside of", "32"), ALLOCATED);
     if (!process_is_emulated()) /* the emulator does not say that it was a jump */
         EXPECT_REPORT(jump_into, 0, SIGSEGV, HEADER("wild-jump", "EXECUTE"), PLACE("16", "inside of", "32"), ALLOCATED);
+}
+
+/* A page that the program closes, to be told of the touch, is its own affair. */
+static void barriers_are_not(void)
+{
+    EXPECT_REPORT(touch_barrier_then_freed, 0, SIGSEGV, HEADER("heap-use-after-free", READ), FREED);
+    struct child child = child_run(touch_barrier_then_freed, 0);
+    CHECK(strstr(child.output, "closed-page") == NULL);
 }
 
 static void bad_frees_are_reported(void)
@@ -446,6 +478,7 @@ int main(void)
         UNIT_TEST(lives_without_memory),
         UNIT_TEST(lives_without_pages),
         UNIT_TEST(faults_are_reported),
+        UNIT_TEST(barriers_are_not),
         UNIT_TEST(bad_frees_are_reported),
         UNIT_TEST(programs_handlers_are_called),
         UNIT_TEST(other_faults_are_left_alone),

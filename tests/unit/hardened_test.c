@@ -258,8 +258,8 @@ static void small_blocks_are_verified(void)
         CHECK(child_dies_of(SIGABRT, resize_freed, sizes[i], "use after free"));
         CHECK(child_dies_of(SIGABRT, write_behind, sizes[i], "overflow"));
         CHECK(child_dies_of(SIGABRT, write_after_free, sizes[i], "write after free"));
-        CHECK(child_dies_of(SIGABRT, free_by_less, sizes[i], "free by another size"));
-        CHECK(child_dies_of(SIGABRT, free_by_more, sizes[i], "free by another size"));
+        CHECK(child_dies_of(SIGABRT, free_by_less, sizes[i], "size mismatch in free"));
+        CHECK(child_dies_of(SIGABRT, free_by_more, sizes[i], "size mismatch in free"));
         if (sizes[i] < UNIT_SIZE)
             CHECK(child_dies_of(SIGABRT, write_before, sizes[i], "overflow"));
         if (sizes[i] >= 24)
@@ -341,8 +341,8 @@ static void large_blocks_are_verified(void)
     CHECK(child_dies_of(SIGABRT, free_twice, LARGE, "double free"));
     CHECK(child_dies_of(SIGABRT, free_inside, LARGE, "invalid free"));
     CHECK(child_dies_of(SIGABRT, write_behind, LARGE, "overflow"));
-    CHECK(child_dies_of(SIGABRT, free_by_less, LARGE, "free by another size"));
-    CHECK(child_dies_of(SIGABRT, free_by_more, LARGE, "free by too large a size"));
+    CHECK(child_dies_of(SIGABRT, free_by_less, LARGE, "size mismatch in free"));
+    CHECK(child_dies_of(SIGABRT, free_by_more, LARGE, "too large a size in free"));
     CHECK(child_dies_of(SIGSEGV, write_far_behind, LARGE, ""));
     CHECK(child_dies_of(SIGSEGV, read_freed, LARGE, ""));
 }

@@ -131,7 +131,7 @@ static void misuse_is_reported(void)
     CHECK_DIES(free_twice, 100000, "hakmem: fatal: double free of 0x[0-9a-f]+ \\(large, [0-9]+ B, thread [0-9]+\\)");
     CHECK_DIES(free_inside, 64, FAULT("invalid free"));
     CHECK_DIES(resize_after_free, 64, FAULT("use after free"));
-    CHECK_DIES(free_by_too_large_a_size, 64, FAULT("free by too large a size"));
+    CHECK_DIES(free_by_too_large_a_size, 64, FAULT("too large a size in free"));
 }
 
 /* ---- What is counted. */

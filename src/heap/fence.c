@@ -7,6 +7,7 @@
 #include "heap/relief.h"
 #include "heap/seal.h"
 #include "os/os.h"
+#include "span/limit.h"
 #include "span/span.h"
 
 enum { FENCES_MOST = 8192 };
@@ -37,8 +38,14 @@ void *fence_take(struct heap *heap, unsigned class, uint32_t *fence, uint32_t *c
 {
     bool zero;
     unsigned units = size_classes[class].units;
+    size_t align = size_class_slab_align(class);
     *fence = count_fence() ? (uint32_t)units_per_page() : 0;
-    char *base = span_take(units + *fence, size_class_slab_align(class), &zero);
+    char *base = span_take(units + *fence, align, &zero);
+    if (base == NULL && *fence > 0 && !limit_is_short_of((units + *fence) * UNIT_SIZE)) {
+        sub_relaxed(&fences, 1u);
+        *fence = 0;
+        base = span_take(units, align, &zero); /* between fences that could not be opened there is room for less */
+    }
     if (base == NULL) {
         if (*fence > 0)
             sub_relaxed(&fences, 1u);
@@ -77,8 +84,10 @@ void fence_give(struct heap *heap, char *base, unsigned class, uint32_t fence)
     note_units(heap, -(ptrdiff_t)units);
     if (fence > 0)
         sub_relaxed(&fences, 1u);
-    if (closed < end && !os_commit(closed, (size_t)(end - closed)))
-        span_abandon(units + fence);
-    else
-        span_give(base, units + fence, true);
+    bool opened = closed == end || os_commit(closed, (size_t)(end - closed));
+    size_t lost = opened ? 0 : (size_t)(end - closed) / UNIT_SIZE;
+    if (lost < units + fence)
+        span_give(base, units + fence - lost, true);
+    if (lost > 0)
+        span_abandon(lost);
 }

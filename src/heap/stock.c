@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "config/policy.h"
 #include "heap/relief.h"
 #include "large/large.h"
 #include "span/huge.h"
@@ -69,10 +70,10 @@ static void *take_from(struct heap *heap, struct unit_group *group, struct wante
     return group->base + first * UNIT_SIZE;
 }
 
-/* Of a run that span_take has given. */
+/* Of a run that span_take has given. With huge pages everywhere the first touch of a neighbour has brought them in, perhaps. */
 static uint32_t clean_units(unsigned units, bool zero)
 {
-    return zero ? mask32(units) : 0;
+    return zero && policy.huge != HUGE_ON ? mask32(units) : 0;
 }
 
 static void *take_span(struct wanted wanted, uint32_t *clean)

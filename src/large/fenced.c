@@ -127,17 +127,18 @@ static bool close_kept(struct large *block)
 
 void fenced_close(struct large *block, bool kept)
 {
-    if (kept)
+    size_t all = memory_bytes(block);
+    if (kept || !os_purge(block->base, all)) /* locked memory keeps its pages; what is closed cannot be cleared, and is zero */
         os_clear(block->base, end_of_page(block->bytes));
-    if (kept ? close_kept(block) : os_close(block->base, memory_bytes(block)))
+    if (kept ? close_kept(block) : os_forbid(block->base, all))
         set_reach(block, 0);
 }
 
-bool fenced_end(struct large *block, bool *zero)
+size_t fenced_end(struct large *block, bool *zero)
 {
     size_t all = memory_bytes(block);
     size_t reach = block->reach;
     *zero = os_purge(block->base, all);
     set_reach(block, 0);
-    return reach == all || os_commit(block->base, all);
+    return reach == all || os_commit(block->base, all) ? all : align_down(reach, UNIT_SIZE);
 }

@@ -27,7 +27,8 @@ bool fenced_resize(struct large *block, size_t bytes);
 /* The block was freed: its content is gone. If it is kept, its pages stay. */
 void fenced_close(struct large *block, bool kept);
 
-/* Its units are to be given back. *zero: they read as zero. False: they must be abandoned. */
-bool fenced_end(struct large *block, bool *zero);
+/* Its units are to be given back. *zero: they read as zero. Returns the bytes of those that can be used; the others, behind them, must be
+ * abandoned. */
+size_t fenced_end(struct large *block, bool *zero);
 
 #endif

@@ -120,10 +120,11 @@ static void note_use(struct large *block)
 static void give_fenced(struct large *block)
 {
     bool zero;
-    if (fenced_end(block, &zero))
-        span_give(block->base, block->units, !zero);
-    else
-        span_abandon(block->units);
+    size_t units = fenced_end(block, &zero) >> UNIT_SHIFT;
+    if (units > 0)
+        span_give(block->base, units, !zero);
+    if (units < block->units)
+        span_abandon(block->units - units);
 }
 
 static void release(struct large *block)

@@ -233,11 +233,6 @@ void huge_split(struct superslab *s)
         split(s);
 }
 
-static struct superslab *superslab_of(const void *at)
-{
-    return superslab_at(arena_unit(at) / SUPERSLAB_UNITS);
-}
-
 bool huge_is_at(const void *at)
 {
     return load_relaxed(&superslab_of(at)->huge);

@@ -97,8 +97,13 @@ static void end_purges_of_others(struct span_shard *shard)
     for (struct list_node *node = shard->in_purge.first; node != NULL; node = next) {
         struct superslab *s = LIST_ENTRY(node, struct superslab, purge);
         next = node->next;
-        if (s->purger != thread_mark())
-            end_purge(s);
+        if (s->purger == thread_mark())
+            continue;
+        if (!s->queued) { /* the purger has taken it out */
+            list_push_front(&shard->dirty_queue, &s->age); /* it was the oldest */
+            s->queued = true;
+        }
+        end_purge(s);
     }
 }
 

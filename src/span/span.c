@@ -70,9 +70,9 @@ static bool reserve_more(size_t superslabs)
 static size_t find_or_reserve_run(size_t units, size_t align)
 {
     size_t count = divide_up(units, SUPERSLAB_UNITS);
-    size_t index = superslab_find_run(count, align);
+    size_t index = superslab_find_run(count, align, false);
     if (index == SIZE_MAX && limit_allows(units << UNIT_SHIFT) && reserve_more(count + align - 1))
-        index = superslab_find_run(count, align);
+        index = superslab_find_run(count, align, false);
     return index;
 }
 
@@ -87,12 +87,9 @@ static size_t new_bytes_of_long(size_t index, size_t units)
     return bytes;
 }
 
-/* From superslabs that are wholly free. The pool is locked, and keeps them. */
-static void *take_whole(size_t units, size_t align, bool *zero)
+/* The superslabs from `index` on, which are wholly free. */
+static void *take_run(size_t index, size_t units, bool *zero)
 {
-    size_t index = find_or_reserve_run(units, max_size(1, align / SUPERSLAB_UNITS));
-    if (index == SIZE_MAX)
-        return NULL;
     size_t bytes = new_bytes_of_long(index, units);
     bool new;
     if (!limit_charge(shards_pool(), bytes))
@@ -108,6 +105,20 @@ static void *take_whole(size_t units, size_t align, bool *zero)
         units -= here;
     }
     return superslab_base(index);
+}
+
+/* From superslabs that are wholly free. The pool is locked, and keeps them. Where the system makes no more usable, there may be some
+ * that are. */
+static void *take_whole(size_t units, size_t align, bool *zero)
+{
+    size_t superslabs = max_size(1, align / SUPERSLAB_UNITS);
+    size_t index = find_or_reserve_run(units, superslabs);
+    void *at = index != SIZE_MAX ? take_run(index, units, zero) : NULL;
+    if (UNLIKELY(at == NULL && index != SIZE_MAX)) {
+        size_t usable = superslab_find_run(divide_up(units, SUPERSLAB_UNITS), superslabs, true);
+        at = usable != SIZE_MAX && usable != index ? take_run(usable, units, zero) : NULL;
+    }
+    return at;
 }
 
 struct request {
@@ -194,11 +205,6 @@ void *span_take(size_t units, size_t align, bool *zero)
     void *at = take_whole(units, align, zero);
     lock_drop(&shards_pool()->lock);
     return at;
-}
-
-static struct superslab *superslab_of(const void *at)
-{
-    return superslab_at(arena_unit(at) / SUPERSLAB_UNITS);
 }
 
 /* The part of [at, at + units) that lies in at's superslab, as its record, first unit and length. */

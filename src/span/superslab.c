@@ -204,13 +204,13 @@ static size_t aligned_index(size_t index, size_t align)
     return align_up(first + index, align) - first;
 }
 
-size_t superslab_find_run(size_t count, size_t align)
+size_t superslab_find_run(size_t count, size_t align, bool committed)
 {
     while (search_from < superslab_end && !is_wholly_free(search_from))
         search_from++;
     size_t start = aligned_index(search_from, align);
     for (size_t i = start; start + count <= superslab_end;) {
-        if (!is_wholly_free(i)) {
+        if (!is_wholly_free(i) || (committed && !superslab_at(i)->committed)) {
             start = aligned_index(i + 1, align);
             i = start;
         } else if (++i == start + count) {

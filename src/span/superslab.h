@@ -51,6 +51,12 @@ ALWAYS_INLINE size_t superslab_index(const struct superslab *s)
     return (size_t)((const char *)s - arena.superslabs) / ARENA_SUPERSLAB_ENTRY;
 }
 
+/* That of an address in the range. */
+ALWAYS_INLINE struct superslab *superslab_of(const void *at)
+{
+    return superslab_at(arena_unit(at) / SUPERSLAB_UNITS);
+}
+
 ALWAYS_INLINE unsigned superslab_free_units(const struct superslab *s)
 {
     return SUPERSLAB_UNITS - count_ones128(s->used);
@@ -95,8 +101,8 @@ struct place superslab_find(struct span_shard *shard, unsigned units, unsigned a
 void superslab_move(struct superslab *s, struct span_shard *to);
 
 /* The first of `count` neighbouring superslabs that are reserved and wholly free, its address a multiple of
- * `align` superslabs; committed or not. SIZE_MAX if there is none. */
-size_t superslab_find_run(size_t count, size_t align);
+ * `align` superslabs; committed or not, unless only `committed` ones will do. SIZE_MAX if there is none. */
+size_t superslab_find_run(size_t count, size_t align, bool committed);
 
 /* Enters newly reserved ones. */
 void superslab_add(size_t first, size_t count);

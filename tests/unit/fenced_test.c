@@ -1,17 +1,22 @@
 /* large/fenced.h: large blocks of the hardened library rest after they were freed, and are lent again as if they were new. */
 #include "unit.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/zero.h"
 #include "child.h"
+#include "config/knobs.h"
 #include "config/size_class.h"
 #include "fake_os.h"
 #include "hakmem.h"
 #include "os/os.h"
 #include "scale.h"
+#include "span/span.h"
 
 /* Closed while it rests; and not. */
 #define CLOSED ((size_t)300000)
@@ -115,6 +120,47 @@ static void lives_with_refusals(void)
     }
 }
 
+/* A closed page of memory that keeps its pages cannot be cleared. */
+static void locked_blocks_can_be_freed(void)
+{
+    size_t page = os_page_size();
+    knob_set(KNOB_KEPT_MOST_BYTES, 0, 0);
+    char *block = get(CLOSED);
+    memset(block, 1, CLOSED);
+    if (syscall(SYS_mlock2, block, align_up(CLOSED, page) + page, 1 /* MLOCK_ONFAULT */) != 0)
+        print_message("memory cannot be locked here, error %d\n", errno);
+    hak_free(block);
+    for (int i = 0; i < 2 * REST_MOST; i++)
+        hak_free(get(CLOSED));
+}
+
+/* Where the kernel makes nothing writable that was closed: the rest is used again. */
+static void what_cannot_be_opened_is_all_that_is_lost(void)
+{
+    enum { BLOCKS = 20000, SIZE = 64 };
+    static void *blocks[BLOCKS];
+    static void *large[HELD];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = hak_malloc(SIZE);
+    for (int i = 0; i < HELD; i++)
+        large[i] = get(OPEN);
+    struct span_stats before;
+    struct span_stats after;
+    span_stats(&before);
+    fake_os_refuse(FAKE_COMMIT, 1, FAKE_EVERY);
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+    for (int i = 0; i < HELD; i++)
+        hak_free(large[i]);
+    hak_purge(HAK_PURGE_CACHED);
+    fake_os_obey();
+    span_stats(&after);
+    size_t lost = before.committed_bytes - after.committed_bytes;
+    CHECK(lost > 0 && lost < before.used_bytes - before.used_bytes / 4);
+    for (int i = 0; i < HELD; i++)
+        hak_free(get(OPEN));
+}
+
 /* ---- Misuse. */
 
 static void write_after_free(uintptr_t size)
@@ -162,7 +208,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(freed_blocks_rest), UNIT_TEST(clears_what_was_touched), UNIT_TEST(sizes_mix),
-        UNIT_TEST(lives_with_refusals), UNIT_TEST(finds_misuse),
+        UNIT_TEST(lives_with_refusals), UNIT_TEST(locked_blocks_can_be_freed), UNIT_TEST(what_cannot_be_opened_is_all_that_is_lost),
+        UNIT_TEST(finds_misuse),
     };
     return cmocka_run_group_tests_name("fenced", tests, NULL, NULL);
 }

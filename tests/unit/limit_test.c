@@ -148,8 +148,8 @@ static void short_of(void)
     CHECK(!limit_is_short_of(10 * grain_bytes));
     grains_take_any(1);
     CHECK(limit_is_short_of(10 * grain_bytes));
-    CHECK(limit_is_short_of(9 * grain_bytes - UNIT_SIZE + 1)); /* whole units are charged */
-    CHECK(!limit_is_short_of(9 * grain_bytes - UNIT_SIZE));
+    CHECK(limit_is_short_of(8 * grain_bytes + 1)); /* whole units and pages are charged */
+    CHECK(!limit_is_short_of(8 * grain_bytes));
     CHECK(!limit_is_short_of(grains_as_limit(10) + 1)); /* nothing that is given back would help */
 }
 

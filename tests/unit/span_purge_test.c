@@ -199,6 +199,8 @@ static void is_free_in_child(uintptr_t unused)
     span_lock_all();
     span_after_fork();
     span_unlock_all();
+    fake_os_before_purge(NULL);
+    CHECK(span_purge_all() == 8 * grain_bytes); /* the child's own finds it */
     CHECK(grains_take_any(8) == being_purged);
 }
 

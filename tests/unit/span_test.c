@@ -165,6 +165,22 @@ static void refused_memory_is_null(void)
     CHECK(grains_take_any(125 * superslab_grains) != NULL);
 }
 
+/* They lie behind a run that is lower, and not usable yet. */
+static void usable_superslabs_serve_where_no_more_are_to_be_had(void)
+{
+    grains_init();
+    bool zero;
+    char *islands[2];
+    for (int i = 0; i < 2; i++)
+        islands[i] = grains_take(4 * superslab_grains, 16 * superslab_grains, &zero);
+    CHECK(islands[0] != NULL && islands[1] != NULL);
+    grains_give(islands[1], 4 * superslab_grains, true);
+    fake_os_refuse(FAKE_RESERVE | FAKE_COMMIT, 1, FAKE_EVERY);
+    CHECK(grains_take(2 * superslab_grains, 1, &zero) == islands[1] && !zero);
+    fake_os_obey();
+    CHECK(grains_take(2 * superslab_grains, 1, &zero) != NULL);
+}
+
 /* Room that is committed already needs no system call. */
 static void serves_from_what_it_has(void)
 {
@@ -198,6 +214,7 @@ int main(void)
         UNIT_TEST(aligns_absolutely),
         UNIT_TEST(extends_only_into_free_units),
         UNIT_TEST(refused_memory_is_null),
+        UNIT_TEST(usable_superslabs_serve_where_no_more_are_to_be_had),
         UNIT_TEST(serves_from_what_it_has),
         UNIT_TEST(abandoned_units_stay_away),
     };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from hakmem_cli import files, policy_merge, policy_text, policy_words
@@ -25,10 +26,15 @@ def _bytes(parts: list[Part]) -> bytes:
 
 
 def _write(parts: list[Part], output: str | None, *, force: bool) -> None:
+    data = _bytes(parts)
+    if len(data) > policy_text.LARGEST:
+        raise CannotError(
+            f"{output or 'the result'}: would be larger than 1 MiB, which nothing reads; merge fewer files"
+        )
     if output is None:
-        sys.stdout.buffer.write(_bytes(parts))
+        sys.stdout.buffer.write(data)
         return
-    files.write(Path(output), _bytes(parts), force=force)
+    files.write(Path(output), data, force=force)
     say(f"written: {output} ({len(parts)} {'program' if len(parts) == 1 else 'programs'})")
 
 
@@ -43,14 +49,22 @@ def _show(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def _alone(output: str | None) -> AbstractContextManager[None]:
+    """What is written over may be what is read, and a process may be about to save there."""
+    return files.alone(Path(output)) if output is not None else nullcontext()
+
+
 def _export(parsed: argparse.Namespace) -> int:
-    _write(_chosen(policy_text.read(Path(parsed.file)), parsed.program, parsed.file), parsed.output, force=parsed.force)
+    with _alone(parsed.output):
+        parts = _chosen(policy_text.read(Path(parsed.file)), parsed.program, parsed.file)
+        _write(parts, parsed.output, force=parsed.force)
     return 0
 
 
 def _merge(parsed: argparse.Namespace) -> int:
-    merged = policy_merge.merge([policy_text.read(Path(name)) for name in parsed.files])
-    _write(merged, parsed.output, force=parsed.force)
+    with _alone(parsed.output):
+        merged = policy_merge.merge([policy_text.read(Path(name)) for name in parsed.files])
+        _write(merged, parsed.output, force=parsed.force)
     return 0
 
 
@@ -66,7 +80,8 @@ def _clear(parsed: argparse.Namespace) -> int:
 
 def _forget(path: Path, name: str, program: str | None) -> str:
     if program is None:
-        if not policy_text.is_policy(policy_text.read_text(path)):
+        text = policy_text.read_text(path)
+        if text and not policy_text.is_policy(text):  # a failure of power may leave an empty one
             raise CannotError(f"{path}: is no file of what was learned, and stays")
         gone, left = None, []
     else:

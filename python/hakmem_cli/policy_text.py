@@ -11,7 +11,7 @@ from hakmem_cli.say import CannotError
 
 FIRST = "hakmem-policy 1"
 _COMMENT = "# What hakmem has learned (docs/learning.md). May be edited, merged and checked in."
-_LARGEST = 1 << 20
+LARGEST = 1 << 20
 _EVIDENCE = ("epochs", "seconds", "saved")
 _LEGAL = "program, build-id, size, epochs, seconds, saved, knob, class, site, end and comments"
 
@@ -95,7 +95,7 @@ class _Reader:
         if not words:
             return
         if not self._has_begun:
-            if text.rstrip(" \t") != FIRST:
+            if not line.startswith(FIRST) or text.rstrip(" \t") != FIRST:
                 raise ValueError(f'it does not begin with "{FIRST}"')
             self._has_begun = True
         elif self._open is None:
@@ -151,7 +151,7 @@ def read_text(path: Path) -> str:
         if not path.is_file():
             kind = "no such file" if not path.exists() else "no regular file"
             raise CannotError(f"{path}: {kind}; legal is a file that --policy or HAKMEM_POLICY has made")
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > LARGEST:
             raise CannotError(f"{path}: larger than 1 MiB; legal is a file that --policy or HAKMEM_POLICY has made")
         return path.read_bytes().decode(errors="surrogateescape")
     except OSError as error:

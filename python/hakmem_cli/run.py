@@ -76,12 +76,15 @@ def _policy_file(name: str, environment: dict[str, str]) -> str:
     """Absolute, and sound: the library would say one line about it, and go on without."""
     _check_name("--policy", name)
     path = Path(name).absolute()
-    if path.exists():
+    is_empty = path.is_file() and path.stat().st_size == 0  # as a failure of power may leave it: none, to the library
+    if path.exists() and not is_empty:
         policy_text.read(path)
     elif not path.parent.is_dir():
         raise CannotError(f"run: --policy {name}: there is no directory {path.parent}")
     elif not learns(environment):
-        raise CannotError(f"run: --policy {name}: no such file, and nothing learns one; --mode learning does")
+        raise CannotError(
+            f"run: --policy {name}: no such file, or an empty one, and nothing learns one; --mode learning does"
+        )
     return str(path)
 
 

@@ -32,7 +32,7 @@ _STATES = {
 
 _EVENTS = {
     "drifts": "The program changed {}, and was learned anew.",
-    "rollbacks": "A policy that had been the best was taken back {}.",
+    "rollbacks": "A policy cost more than the one it was compared with, and was taken back {}.",
     "kills": "Learning was stopped {} because it did not pay.",
 }
 
@@ -82,7 +82,7 @@ def _remembered(snapshot: Snapshot) -> Iterator[str]:
 def _learner(snapshot: Snapshot) -> Iterator[str]:
     told = snapshot.more.get("learner")
     mode = f"mode {snapshot.mode}" if snapshot.mode else "the mode"
-    if not isinstance(told, dict):
+    if not isinstance(told, dict) or told.get("learns") == "off":
         yield f"Nothing learns: the learner is off. What is in force are the values of {mode}."
         return
     if told.get("learns") == "observe":

@@ -87,7 +87,7 @@ LEARNED("changes", changes, "values in which it differs from the mode")
 LEARNED("matches", matches, "of two policies")
 LEARNED("drifts", drifts, "how often the program changed")
 LEARNED("canaries", canaries, "how often another policy was tried against the settled one")
-LEARNED("rollbacks", rollbacks, "how often the best was taken back")
+LEARNED("rollbacks", rollbacks, "how often a canary cost more, or the best was taken back")
 LEARNED("kills", kills, "how often learning was stopped because it did not pay")
 
 EACH(METRIC_LOCKS, "span.taken", span_shards, lock.taken, "how often they were taken: superslabs and units")

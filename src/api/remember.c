@@ -57,8 +57,10 @@ static void save(void *path)
     if (loaded_switches != load_acquire(&policy_switches))
         known = (struct policy_evidence){0};
     struct policy_evidence evidence = sum_of(&known, &own);
-    if (learn_show_best())
-        policy_file_save(path, &evidence);
+    if (!learn_show_best())
+        return;
+    policy_file_save(path, &evidence);
+    learn_go_on();
 }
 
 /* Not if a signal handler ends the process that has interrupted the holder of a lock. */

@@ -28,21 +28,41 @@ void class_use_add(struct class_use *use, const struct heap *heap, unsigned clas
     size_t there = (size_t)load_relaxed(&heap->counts->slabs[class]) * load_relaxed(&size_classes[class].blocks);
     use->cached += cached;
     use->in_slabs += there > taken ? there - taken : 0;
-    use->live += taken > cached ? taken - cached : 0; /* a magazine may hold blocks of slabs that another heap has adopted */
+    use->out += taken;
+}
+
+static size_t above_zero(size_t difference)
+{
+    return (ptrdiff_t)difference > 0 ? difference : 0;
+}
+
+size_t class_use_live(const struct class_use *use)
+{
+    return above_zero(use->out - use->cached);
+}
+
+/* What one class has borrowed of another is too much there and too little here. */
+static void add_classes(struct hak_stats *stats)
+{
+    size_t blocks = 0;
+    size_t bytes = 0;
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        struct class_use use = {0};
+        for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
+            class_use_add(&use, heap, class);
+            stats->refills += load_relaxed(&heap->counts->refills[class]);
+            stats->flushes += load_relaxed(&heap->counts->flushes[class]);
+        }
+        blocks += use.out - use.cached;
+        bytes += (use.out - use.cached) * size_class_bytes(class);
+        stats->cached_bytes += use.cached * size_class_bytes(class);
+    }
+    stats->small_blocks += above_zero(blocks);
+    stats->small_bytes += above_zero(bytes);
 }
 
 static void add_heap(struct hak_stats *stats, const struct heap *heap)
 {
-    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        size_t size = size_class_bytes(class);
-        struct class_use use = {0};
-        class_use_add(&use, heap, class);
-        stats->small_blocks += use.live;
-        stats->small_bytes += use.live * size;
-        stats->cached_bytes += use.cached * size;
-        stats->refills += load_relaxed(&heap->counts->refills[class]);
-        stats->flushes += load_relaxed(&heap->counts->flushes[class]);
-    }
     stats->slab_free_bytes += shelf_free_bytes(heap);
     stats->hole_bytes += load_relaxed(&heap->hole_bytes);
     stats->requested_bytes += heap_requested(heap);
@@ -56,6 +76,7 @@ static void read(void *argument)
     struct large_stats large;
     span_stats(&span);
     large_stats(&large);
+    add_classes(stats);
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         add_heap(stats, heap);
     struct run_counts checked = run_counts();

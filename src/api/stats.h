@@ -15,13 +15,17 @@ void stats_read(struct hak_stats *stats);
 
 /* Blocks of one class, in one heap or in several. */
 struct class_use {
-    size_t live;
+    size_t out;      /* of slabs: live, or in some magazine */
     size_t cached;   /* in magazines */
     size_t in_slabs; /* free */
 };
 
 /* Adds those of this heap. A moment old; any thread. */
 void class_use_add(struct class_use *use, const struct heap *heap, unsigned class);
+
+/* Those that are live. A magazine may hold blocks of slabs that another heap has adopted: it is right of all heaps together; and a class
+ * that the learner has opened may have borrowed some of the next fixed one's. */
+size_t class_use_live(const struct class_use *use);
 
 /* Free blocks of one heap. */
 struct heap_free {

@@ -70,7 +70,7 @@ static void memory(struct out *out)
     uint64_t cached = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         struct class_use use = use_of_class(class);
-        live += use.live * size_class_bytes(class);
+        live += class_use_live(&use) * size_class_bytes(class);
         cached += use.cached * size_class_bytes(class);
     }
     uint64_t slabs = sum_of("slab_bytes");
@@ -100,7 +100,7 @@ static void row_of_class(struct out *out, unsigned class, const char *before)
 {
     struct class_use use = use_of_class(class);
     out_print(out, "%s{\"class\":%u,\"size\":%u", before, class, size_class_bytes(class));
-    number(out, "live_blocks", use.live);
+    number(out, "live_blocks", class_use_live(&use));
     number(out, "cached_blocks", use.cached);
     number(out, "slab_free_blocks", use.in_slabs);
     for (size_t i = 0; i < metric_count; i++) {
@@ -142,7 +142,7 @@ static void row_of_heap(struct out *out, const struct heap *heap, const char *be
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {
         struct class_use use = {0};
         class_use_add(&use, heap, i);
-        live += use.live * size_class_bytes(i);
+        live += class_use_live(&use) * size_class_bytes(i);
         cached += use.cached * size_class_bytes(i);
     }
     bool has_thread = load_relaxed(&heap->tls) != NULL;

@@ -147,8 +147,10 @@ static void note(uint64_t now_ms, enum decision_kind kind, const struct fit_offe
     });
 }
 
+/* It has to save more to be opened again. */
 static void close_class(uint64_t now_ms, unsigned id, const struct fit_offer *offer, size_t next)
 {
+    fit->failures[fit_step(offer->size)]++;
     classes_close(id);
     note(now_ms, DECIDED_CLASS_CLOSED, offer, id, next, true);
 }
@@ -169,8 +171,6 @@ static void reconsider(uint64_t now_ms, unsigned id, const struct fit_range *ran
             note(now_ms, DECIDED_CLASS_CLOSED, &offer, id, next, false);
         return;
     }
-    uint32_t *failures = &fit->failures[fit_step(range->size)];
-    (*failures)++;
     close_class(now_ms, id, &offer, next);
 }
 
@@ -192,13 +192,14 @@ static void make_room(uint64_t now_ms, const struct fit_offer *offer)
     close_class(now_ms, least, &worse, next);
 }
 
-static unsigned open_class(size_t size)
+/* `saves`: bytes, as is expected until it has blocks. */
+static unsigned open_class(size_t size, uint64_t saves)
 {
     unsigned id = classes_open(size);
     if (id < SIZE_CLASSES) {
         store_relaxed(&fit->evidence[id], (uint64_t)fit->sizes.refills[size_class_fixed(size)]);
         fit->vain[id] = 0;
-        fit->saves[id] = 0;
+        fit->saves[id] = saves;
     }
     return id;
 }
@@ -220,7 +221,7 @@ static void consider(uint64_t now_ms, const struct fit_range *range)
         wish(now_ms, &offer, range->size);
         return;
     }
-    unsigned id = open_class(offer.size);
+    unsigned id = open_class(offer.size, offer.saves);
     if (id >= SIZE_CLASSES) {
         make_room(now_ms, &offer);
         return;
@@ -300,7 +301,7 @@ bool fit_preset(size_t size, uint64_t evidence)
 {
     if (HARDENED || !begin())
         return false;
-    unsigned id = open_class(size);
+    unsigned id = open_class(size, 0);
     if (id < SIZE_CLASSES)
         store_relaxed(&fit->evidence[id], evidence);
     claim_drop(&owner);

@@ -275,11 +275,18 @@ bool learn_show_best(void)
 {
     if (!wait_and_enter())
         return false;
-    bool is_in_force = !is_other_mode();
+    if (is_other_mode()) {
+        leave();
+        return false;
+    }
     if (is_as_begun()) {
         stop_trial();
         store_relaxed(&self.runs, false); /* and if the process goes on, it begins anew */
     }
+    return true;
+}
+
+void learn_go_on(void)
+{
     leave();
-    return is_in_force;
 }

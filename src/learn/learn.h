@@ -22,9 +22,11 @@ void learn_beat(struct heap *heap);
 /* In the child of a fork, where it begins anew, with the best that is known. */
 void learn_forked(void);
 
-/* Before what is learned is saved: puts the best that is known into force, in the place of what is on trial. False: something
- * else is in force, and is not to be saved: the mode was switched since the last heartbeat, or the learner is at work. */
+/* Before what is learned is saved: puts the best that is known into force, in the place of what is on trial, and nothing else is tried
+ * until learn_go_on. False: something else is in force, and is not to be saved: the mode was switched since the last heartbeat, or the
+ * learner is at work. */
 bool learn_show_best(void);
+void learn_go_on(void);
 
 /* All words, and all set. */
 struct learn_summary {

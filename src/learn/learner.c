@@ -100,7 +100,7 @@ static void freeze(struct learner *learner)
     go_to(learner, LEARNER_FROZEN);
 }
 
-static void kill(struct learner *learner)
+static void kill_learning(struct learner *learner)
 {
     uint32_t doubled = learner->kills < REST_DOUBLED_MOST ? learner->kills : REST_DOUBLED_MOST;
     learner->rest = (uint32_t)REST_FIRST << doubled;
@@ -170,7 +170,7 @@ static enum verdict play(struct learner *learner, const struct epoch *epoch)
 }
 
 /* The challenger takes the champion's place. */
-static void accept(struct learner *learner)
+static void accept_challenger(struct learner *learner)
 {
     double gain = contest_gain(learner);
     struct prospect back = learner->trial;
@@ -200,7 +200,7 @@ static void settle(struct learner *learner, enum verdict verdict)
     if (verdict == VERDICT_BETTER) {
         learner->rollbacks++;
         learner->arms[learner->champion].judged = true;
-        accept(learner);
+        accept_challenger(learner);
     } else {
         learner->challenger = learner->champion;
     }
@@ -241,7 +241,7 @@ static void step_learning(struct learner *learner, const struct epoch *epoch)
     else if (learner->challenger == MODES_ARM)
         settle(learner, verdict);
     else if (verdict == VERDICT_BETTER)
-        accept(learner);
+        accept_challenger(learner);
     else
         drop_challenger(learner);
 }
@@ -250,14 +250,16 @@ static void step_learning(struct learner *learner, const struct epoch *epoch)
  * it now. */
 static bool begin_canary(struct learner *learner)
 {
-    learner->canaries++;
-    if (learner->champion != MODES_ARM && learner->canaries % 2 != 0)
+    learner->audits_next = !learner->audits_next;
+    if (learner->champion != MODES_ARM && learner->audits_next)
         learner->audit_is_due = true;
     if (!learner->audit_is_due || !can_audit(learner)) {
         contest_reopen(learner);
         learner->retries = ARMS;
     }
-    return begin_match(learner);
+    bool begins = begin_match(learner);
+    learner->canaries += begins ? 1 : 0;
+    return begins;
 }
 
 static void after_canary(struct learner *learner)
@@ -300,7 +302,7 @@ static void step_canary(struct learner *learner, const struct epoch *epoch)
     if (is_audit) {
         settle(learner, verdict);
     } else if (verdict == VERDICT_BETTER) {
-        accept(learner);
+        accept_challenger(learner);
     } else {
         learner->rollbacks += verdict == VERDICT_WORSE ? 1 : 0;
         drop_challenger(learner);
@@ -383,7 +385,7 @@ void learner_step(struct learner *learner, const struct epoch *epoch)
         break;
     }
     if (learner->state != LEARNER_RESTS && (!ledger_has_paid(&learner->ledger) || learner->restless >= RESTLESS_MOST))
-        kill(learner);
+        kill_learning(learner);
     learner->in_force = next_in_force(learner);
 }
 

@@ -66,6 +66,7 @@ struct learner {
     struct tried tried;
     struct ledger ledger;
     struct drift drift;
+    bool audits_next;      /* whose turn the last canary was: the mode's values', or something new's */
     uint32_t canary_after; /* epochs in FROZEN, */
     uint64_t since_ms;     /* since when; */
     uint64_t same_since_ms; /* the program, as far as is known, */

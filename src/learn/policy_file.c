@@ -98,7 +98,7 @@ static int save(struct work *work, const char *path, const struct policy_evidenc
     struct output *output = &work->output;
     const struct policy_found *found = &work->found;
     size_t before = found->begin;
-    output_open(output, path);
+    output_open_new(output, path);
     if (work->length < 0)
         policy_text_begin(&output->out);
     while (before > 0 && work->text[before - 1] == '\n')
@@ -132,6 +132,10 @@ static void save_or_say(struct work *work, const char *path, const struct policy
 
 void policy_file_save(const char *path, const struct policy_evidence *evidence)
 {
+    if (output_is_special(path)) {
+        warn("%s: no regular file; nothing is saved", path);
+        return;
+    }
     struct work *work = work_begin(path);
     if (work == NULL)
         return;

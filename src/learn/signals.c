@@ -135,15 +135,18 @@ static struct signals_shared read_shared(void)
     return shared;
 }
 
-/* The magazines of a heap whose thread has ended hold nothing, or will when it is cleaned, and there is no heartbeat to say so. */
-static void leave_out_ended(struct signals *signals)
+/* The magazines of a heap whose thread has ended hold nothing, or will when it is cleaned, and there is no heartbeat to say so. The sum is
+ * made anew: a fork may have come between a heap's part and it. */
+static void sum_up_cached(struct signals *signals)
 {
+    signals->cached = 0;
     for (unsigned i = 0; i < HEAPS_SEEN; i++) {
         struct heap_seen *seen = signals->heaps[i];
-        if (seen == NULL || seen->heap == NULL || load_relaxed(&seen->heap->tls) != NULL)
+        if (seen == NULL)
             continue;
-        signals->cached -= seen->cached;
-        seen->cached = 0;
+        if (seen->heap != NULL && load_relaxed(&seen->heap->tls) == NULL)
+            seen->cached = 0;
+        signals->cached += seen->cached;
     }
 }
 
@@ -153,7 +156,7 @@ void signals_begin(struct signals *signals, bool is_other_policy, uint64_t now_m
     signals->began_ms = signals->looked_ms = now_ms;
     signals->is_halved = false;
     signals->straddled = 0;
-    leave_out_ended(signals);
+    sum_up_cached(signals);
     signals->sum = (struct epoch){.heaps = is_other_policy ? 0 : signals->sum.heaps};
     signals->at_begin = read_shared();
 }

@@ -41,6 +41,10 @@ class Statistics(unittest.TestCase):
             ],
         )
 
+    def test_off_after_it_was_on(self) -> None:
+        learner = {"learns": "off", "state": "learns", "epochs": 0}
+        self.assertEqual(lines_of(learner=learner)[1:], lines_of()[1:])
+
     def test_learner(self) -> None:
         learner = {
             "learns": "on", "state": "frozen", "epochs": 412, "matches": 31, "drifts": 1, "rollbacks": 2, "kills": 0,
@@ -56,7 +60,7 @@ class Statistics(unittest.TestCase):
                 " with the mode's own values it cost 12 µs.",
                 "All in all, what was tried in vain included, 23.0 % of the cost was saved.",
                 "The program changed once, and was learned anew.",
-                "A policy that had been the best was taken back 2 times.",
+                "A policy cost more than the one it was compared with, and was taken back 2 times.",
             ],
         )
         self.assertIn(

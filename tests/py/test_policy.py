@@ -234,6 +234,7 @@ DAMAGED = (
     "",
     "# only this\n",
     "hakmem-policy 2\n",
+    " " + FIRST,
     "\x7fELF",
     FIRST + "knob purge_ms 1\n",
     FIRST + "program bin/a\n",
@@ -409,6 +410,21 @@ class Command(Files):
         self.path.write_text("my notes\n")
         self.assertEqual(self.hakmem("policy", "clear", self.path).returncode, 2)
         self.assertTrue(self.path.exists())
+        self.path.write_text("")
+        self.assertEqual(self.hakmem("policy", "clear", self.path).returncode, 0)
+        self.assertFalse(self.path.exists())
+
+    def test_merge_writes_nothing_that_cannot_be_read(self) -> None:
+        comment = "x" * 60000
+        names = []
+        for i in range(20):
+            names.append(self.directory / str(i))
+            lines = [f"site 0x{i * 10000 + line + 1:x} keep 2 # {comment[:1000]}" for line in range(60)]
+            names[-1].write_text(FIRST + own(*lines, key=f"size {i + 1}").replace(PYTHON, f"/{i}", 1))
+        done = self.hakmem("policy", "merge", *names, "--output", self.path)
+        told = f"hakmem: {self.path}: would be larger than 1 MiB, which nothing reads; merge fewer files\n"
+        self.assertEqual((done.returncode, done.stderr), (2, told))
+        self.assertFalse(self.path.exists())
 
     def two_programs(self) -> str:
         text = FIRST + own() + "program /b\nsize 3\nend\n"
@@ -478,8 +494,11 @@ class Command(Files):
 
     def test_run(self) -> None:
         missing = self.hakmem("run", "--policy", self.path, "--", "true")
-        why = "no such file, and nothing learns one; --mode learning does"
+        why = "no such file, or an empty one, and nothing learns one; --mode learning does"
         self.assertEqual((missing.returncode, missing.stderr), (2, f"hakmem: run: --policy {self.path}: {why}\n"))
+        self.path.write_text("")
+        empty = self.hakmem("run", "--policy", self.path, "--", "true")
+        self.assertEqual((empty.returncode, empty.stderr), (missing.returncode, missing.stderr))
         self.assertEqual(self.hakmem("run", "--mode", "learning", "--policy", self.path, "--", "true").returncode, 0)
         self.path.write_text("x\n")
         damaged = self.hakmem("run", "--policy", self.path, "--", "true")

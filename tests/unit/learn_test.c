@@ -260,6 +260,13 @@ static void learns_to_keep_more(void)
     CHECK(summary.runs == 1 && summary.matches > 0 && summary.changes > 0 && summary.arms >= 2);
     CHECK(learn_show_best());
     CHECK(knob_get(KNOB_BIGCACHE_BYTES, 0) > before);
+    /* Other threads go on until the process is gone: what is being saved stays in force. */
+    uint64_t epochs = summary_now().epochs;
+    for (int rounds = 0; rounds < 20; rounds++)
+        play_round();
+    CHECK(summary_now().epochs == epochs && knob_get(KNOB_BIGCACHE_BYTES, 0) > before);
+    learn_go_on();
+    play_round();
     (void)play_until(3); /* and goes on with that */
     CHECK(knob_get(KNOB_BIGCACHE_BYTES, 0) > before);
 }
@@ -445,6 +452,7 @@ static void what_is_in_force_while_the_learner_works_is_not_saved(void)
     CHECK(reader >= 0);
     worker_wait(&worker);
     CHECK(learn_show_best());
+    learn_go_on();
     worker_stop(&worker);
     CHECK(unlink(path) == 0);
 }

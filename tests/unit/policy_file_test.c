@@ -152,12 +152,13 @@ static void places_that_cannot_be_written_get_one_line(void)
     snprintf(line, sizeof line, "hakmem: warning: %s: no learned policy: larger than 1 MiB; nothing is loaded\n", path);
     CHECK_SAYS(load_bad, 0, line);
     CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
-    snprintf(line, sizeof line, "hakmem: warning: %s: cannot be read, error 21; nothing is saved\n", path);
+    snprintf(line, sizeof line, "hakmem: warning: %s: no regular file; nothing is saved\n", path);
     CHECK_SAYS(save_bad, 0, line);
     CHECK(rmdir(path) == 0);
-    /* Nobody waits for who writes a pipe. */
+    /* Nobody waits for who writes a pipe, nor for who reads it. */
     CHECK(mkfifo(path, 0600) == 0);
     CHECK_SAYS(load_bad, 0, "");
+    CHECK_SAYS(save_bad, 0, line);
     end();
 }
 

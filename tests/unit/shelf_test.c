@@ -172,7 +172,7 @@ static void more_blocks_than_32_bits_are_counted(void)
     CHECK(heap->shelf[class].blocks_out == (uint64_t)UINT32_MAX + 12);
     struct class_use use = {0};
     class_use_add(&use, heap, class);
-    CHECK(use.live == (size_t)UINT32_MAX + 12 && use.in_slabs == 0);
+    CHECK(class_use_live(&use) == (size_t)UINT32_MAX + 12 && use.in_slabs == 0);
 }
 
 static void put_twice(uintptr_t p)

@@ -20,8 +20,7 @@ static void note_error(struct output *output, long result)
         output->out.error = (int)-result;
 }
 
-/* Is there something at the path that must not be replaced? */
-static bool is_special(const char *path)
+bool output_is_special(const char *path)
 {
     struct stat status;
     return !is_error(kernel(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, AT_SYMLINK_NOFOLLOW, 0))
@@ -41,20 +40,27 @@ static long open_new(struct output *output, const char *path)
     return file;
 }
 
-static long open_file(struct output *output, const char *path)
+static void open_file(struct output *output, const char *path, bool in_place)
 {
     size_t length = strlen(path);
-    output->in_place = is_special(path);
+    long file;
+    output->in_place = in_place;
     if (length == 0 || length >= OUTPUT_PATH_MOST)
-        return length == 0 ? -ENOENT : -ENAMETOOLONG;
-    return output->in_place ? kernel(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS, 0, 0) : open_new(output, path);
+        file = length == 0 ? -ENOENT : -ENAMETOOLONG;
+    else
+        file = in_place ? kernel(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS, 0, 0) : open_new(output, path);
+    out_to_open_file(&output->out, is_error(file) ? -1 : (int)file, output->text, sizeof output->text);
+    note_error(output, file);
 }
 
 void output_open(struct output *output, const char *path)
 {
-    long file = open_file(output, path);
-    out_to_open_file(&output->out, is_error(file) ? -1 : (int)file, output->text, sizeof output->text);
-    note_error(output, file);
+    open_file(output, path, output_is_special(path));
+}
+
+void output_open_new(struct output *output, const char *path)
+{
+    open_file(output, path, false);
 }
 
 void output_copy(struct output *output, const char *path)

@@ -23,6 +23,12 @@ struct output {
 /* Symbolic links are not followed; others may not read the file. Closed by output_close, whatever happens. */
 void output_open(struct output *output, const char *path);
 
+/* The same, but what is there is replaced, whatever it is: nobody waits for who reads a pipe. */
+void output_open_new(struct output *output, const char *path);
+
+/* Is there something at the path that is no ordinary file? */
+bool output_is_special(const char *path);
+
 /* Appends the content of another file, if there is one. */
 void output_copy(struct output *output, const char *path);
 

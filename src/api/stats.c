@@ -36,6 +36,14 @@ static size_t above_zero(size_t difference)
     return (ptrdiff_t)difference > 0 ? difference : 0;
 }
 
+struct class_use class_use_sum(unsigned class)
+{
+    struct class_use use = {0};
+    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+        class_use_add(&use, heap, class);
+    return use;
+}
+
 size_t class_use_live(const struct class_use *use)
 {
     return above_zero(use->out - use->cached);
@@ -47,12 +55,7 @@ static void add_classes(struct hak_stats *stats)
     size_t blocks = 0;
     size_t bytes = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        struct class_use use = {0};
-        for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {
-            class_use_add(&use, heap, class);
-            stats->refills += load_relaxed(&heap->counts->refills[class]);
-            stats->flushes += load_relaxed(&heap->counts->flushes[class]);
-        }
+        struct class_use use = class_use_sum(class);
         blocks += use.out - use.cached;
         bytes += (use.out - use.cached) * size_class_bytes(class);
         stats->cached_bytes += use.cached * size_class_bytes(class);
@@ -63,6 +66,10 @@ static void add_classes(struct hak_stats *stats)
 
 static void add_heap(struct hak_stats *stats, const struct heap *heap)
 {
+    for (unsigned class = 0; class < SIZE_CLASSES; class++) {
+        stats->refills += load_relaxed(&heap->counts->refills[class]);
+        stats->flushes += load_relaxed(&heap->counts->flushes[class]);
+    }
     stats->slab_free_bytes += shelf_free_bytes(heap);
     stats->hole_bytes += load_relaxed(&heap->hole_bytes);
     stats->requested_bytes += heap_requested(heap);

@@ -23,6 +23,9 @@ struct class_use {
 /* Adds those of this heap. A moment old; any thread. */
 void class_use_add(struct class_use *use, const struct heap *heap, unsigned class);
 
+/* Those of all heaps. */
+struct class_use class_use_sum(unsigned class);
+
 /* Those that are live. A magazine may hold blocks of slabs that another heap has adopted: it is right of all heaps together; and a class
  * that the learner has opened may have borrowed some of the next fixed one's. */
 size_t class_use_live(const struct class_use *use);

@@ -18,14 +18,6 @@
 
 static uint64_t started_ms;
 
-static struct class_use use_of_class(unsigned class)
-{
-    struct class_use use = {0};
-    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
-        class_use_add(&use, heap, class);
-    return use;
-}
-
 static void number(struct out *out, const char *name, uint64_t value)
 {
     out_print(out, ",\"%s\":%lu", name, (unsigned long)value);
@@ -69,7 +61,7 @@ static void memory(struct out *out)
     uint64_t live = 0;
     uint64_t cached = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
-        struct class_use use = use_of_class(class);
+        struct class_use use = class_use_sum(class);
         live += class_use_live(&use) * size_class_bytes(class);
         cached += use.cached * size_class_bytes(class);
     }
@@ -98,7 +90,7 @@ static void counters(struct out *out)
 
 static void row_of_class(struct out *out, unsigned class, const char *before)
 {
-    struct class_use use = use_of_class(class);
+    struct class_use use = class_use_sum(class);
     out_print(out, "%s{\"class\":%u,\"size\":%u", before, class, size_class_bytes(class));
     number(out, "live_blocks", class_use_live(&use));
     number(out, "cached_blocks", use.cached);

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/kernel.h"
 #include "base/write.h"
 
 void (*fail_also)(void);
@@ -40,20 +40,23 @@ static bool wait_for_reader(int file)
     struct timespec step = {.tv_nsec = WAIT_MS * 1000000L}; /* the kernel writes what is left of it */
     if (add_relaxed(&waited, 1u) >= WAITS_MOST)
         return false;
-    (void)syscall(SYS_ppoll, &ready, 1, &step, NULL, 0);
+    (void)kernel(SYS_ppoll, (long)&ready, 1, (long)&step, 0, 0);
     return true;
 }
 
 /* False: not all is written. */
 static bool write_all(int file, const char *line, size_t length)
 {
-    for (size_t done = 0; done < length;) {
-        long n = write_quietly(file, &(struct iovec){(void *)(uintptr_t)(line + done), length - done}, 1);
-        if (n <= 0 && n != -EINTR && !(n == -EAGAIN && wait_for_reader(file)))
+    for (;;) {
+        size_t written;
+        int error = write_whole(file, line, length, &written);
+        if (error == 0)
+            return true;
+        if (error != EAGAIN || !wait_for_reader(file))
             return false;
-        done += n > 0 ? (size_t)n : 0;
+        line += written;
+        length -= written;
     }
-    return true;
 }
 
 /* The same, of several pieces: in one call, unless the kernel takes less than all. */
@@ -97,7 +100,7 @@ static int open_report(void)
     if (report_path[0] == '\0')
         return -1;
     int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
-    return (int)syscall(SYS_openat, AT_FDCWD, report_path, flags, 0600);
+    return (int)kernel(SYS_openat, AT_FDCWD, (long)report_path, flags, 0600, 0);
 }
 
 void fail(const char *format, ...)
@@ -113,18 +116,15 @@ void fail(const char *format, ...)
 
 void warn(const char *format, ...)
 {
-    int saved = errno;
     va_list args;
     va_start(args, format);
     write_line("hakmem: warning: ", format, args);
     va_end(args);
-    errno = saved;
 }
 
 /* What the report's file does not take goes to stderr. */
 static void report_line(const struct iovec *parts, int count)
 {
-    int saved = errno;
     int file = open_report();
     long wanted = 0;
     for (int i = 0; i < count; i++)
@@ -132,8 +132,7 @@ static void report_line(const struct iovec *parts, int count)
     if (file < 0 || !write_parts(file, parts, count, wanted))
         (void)write_parts(STDERR_FILENO, parts, count, wanted);
     if (file >= 0)
-        (void)syscall(SYS_close, file);
-    errno = saved;
+        (void)kernel(SYS_close, file, 0, 0, 0, 0);
 }
 
 void note(const char *format, ...)

@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "base/kernel.h"
 
 /* A set of signals as the kernel has it. */
 typedef uint64_t signals;
@@ -25,31 +25,42 @@ static signals sent_with(long result)
 static signals pending(void)
 {
     signals now = 0;
-    (void)syscall(SYS_rt_sigpending, &now, sizeof now);
+    (void)kernel(SYS_rt_sigpending, (long)&now, sizeof now, 0, 0, 0);
     return now;
 }
 
 static void take(signals which)
 {
     const struct timespec at_once = {0};
-    (void)syscall(SYS_rt_sigtimedwait, &which, NULL, &at_once, sizeof which);
+    (void)kernel(SYS_rt_sigtimedwait, (long)&which, 0, (long)&at_once, sizeof which, 0);
 }
 
 long write_quietly(int file, const struct iovec *parts, int count)
 {
     const signals both = only(SIGPIPE) | only(SIGXFSZ);
     signals before = 0;
-    int saved = errno;
-    bool blocked = syscall(SYS_rt_sigprocmask, SIG_BLOCK, &both, &before, sizeof both) == 0;
+    bool blocked = !is_error(kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&both, (long)&before, sizeof both, 0));
     /* One that waits already is the program's own. */
     signals own = (before & both) != 0 ? pending() : 0;
-    long result = syscall(SYS_writev, file, parts, (long)count);
-    if (result < 0)
-        result = -(long)errno;
+    long result = kernel(SYS_writev, file, (long)parts, count, 0, 0);
     if (blocked && (sent_with(result) & ~own) != 0)
         take(sent_with(result));
     if (blocked)
-        (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
-    errno = saved;
+        (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0);
     return result;
+}
+
+int write_whole(int file, const char *bytes, size_t length, size_t *written)
+{
+    *written = 0;
+    while (*written < length) {
+        const struct iovec rest = {(void *)(uintptr_t)(bytes + *written), length - *written};
+        long n = write_quietly(file, &rest, 1);
+        if (n == 0)
+            return EIO;
+        if (is_error(n) && n != -EINTR)
+            return (int)-n;
+        *written += is_error(n) ? 0 : (size_t)n;
+    }
+    return 0;
 }

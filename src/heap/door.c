@@ -182,56 +182,6 @@ static void *from_orphan(size_t size)
     return block;
 }
 
-/* Of a keeper, in the door all the same. What fits into a class was charged by the caller, if it had a heap. */
-static NOINLINE void *from_keeper(const struct keeper *keeper, const struct request *request, struct os_frame from)
-{
-    bool charged = request->size <= SMALL_MAX && request->align == 1 && !view_is(VIEW_UNBORN);
-    struct heap *heap = door_enter();
-    void *block = NULL;
-    if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
-        block = keeper->allocate(request, &from);
-        if (block == NULL && request->size <= PTRDIFF_MAX && limit_is_short_of(request->size)) {
-            (void)relief_give_back(heap);
-            block = keeper->allocate(request, &from);
-        }
-    }
-    if (heap != NULL) {
-        if (!charged && block != NULL)
-            door_charge(heap, request->size);
-        relief_note(heap);
-        door_leave(heap);
-    }
-    if (block == NULL)
-        errno = ENOMEM;
-    /* cppcheck-suppress returnDanglingLifetime ; a block of the keeper's, not the frame that it was told */
-    return block;
-}
-
-void *door_malloc_kept(size_t size, size_t align, enum family family)
-{
-    return from_keeper(keeper_now(), &(struct request){.size = size, .align = align, .family = family}, os_frame_linked());
-}
-
-void *door_calloc_kept(size_t size)
-{
-    return from_keeper(keeper_now(), &(struct request){.size = size, .align = 1, .family = FAMILY_MALLOC, .zeroed = true},
-                       os_frame_linked());
-}
-
-bool door_resize_kept(void *p, size_t before, size_t size)
-{
-    struct heap *heap = door_enter();
-    if (heap == NULL && fork_holds_any_lock())
-        return false;
-    bool resized = keeper_now()->resize(p, size);
-    if (heap != NULL) {
-        if (resized && size > before)
-            door_charge(heap, size - before);
-        entry_leave(heap);
-    }
-    return resized;
-}
-
 static COLD void *small_without_heap(size_t size)
 {
     void *block = from_orphan(size);
@@ -266,7 +216,7 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 {
     const struct keeper *keeper = keeper_now();
     if (UNLIKELY(keeper != NULL))
-        return from_keeper(keeper, &(struct request){.size = size, .align = 1, .family = family}, os_frame_linked());
+        return door_ask_keeper(keeper, &(struct request){.size = size, .align = 1, .family = family}, os_frame_linked());
     return malloc_unkept(size);
 }
 

@@ -10,6 +10,7 @@
 #include "heap/events.h"
 #include "heap/heap.h"
 #include "heap/interrupt.h"
+#include "heap/keeper.h"
 
 /* In a function that was called, or jumped to, by one that the program has called. */
 #define DOOR_CALLER ((uintptr_t)__builtin_return_address(0))
@@ -23,6 +24,10 @@ void door_leave(struct heap *heap);
 /* A large block, charged to the heap. `site`: the word that the program has for it, or 0. `caller`: to where the library's function
  * returns. On failure NULL, errno ENOMEM. */
 void *door_large(size_t size, size_t align, bool *zero, uintptr_t site, uintptr_t caller);
+
+/* A block of the keeper's, in the door all the same. What fits into a class was charged by the caller, if it had a heap. `from`: the
+ * function of the library's that the program has called. On failure NULL, errno ENOMEM. */
+NOINLINE void *door_ask_keeper(const struct keeper *keeper, const struct request *request, struct os_frame from);
 
 /* Before the door is left: what has been done is told to who listens. */
 ALWAYS_INLINE void door_tell(struct heap *heap, const char *operation, const void *p, size_t size)

@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 
-#include "os/kernel.h"
+#include "base/kernel.h"
 #include "os/os.h"
 #include "os/program.h"
 

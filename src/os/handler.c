@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "os/kernel.h"
+#include "base/kernel.h"
 
 /* What there was must be known before the signal may come. */
 void os_set_handler(int number, os_handler *handler, struct sigaction *before)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "os/kernel.h"
+#include "base/kernel.h"
 
 int file_open(const char *path)
 {

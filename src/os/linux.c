@@ -12,7 +12,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
-#include "os/kernel.h"
+#include "base/kernel.h"
 
 #if !defined(MAP_FIXED_NOREPLACE)
 #define MAP_FIXED_NOREPLACE 0x100000

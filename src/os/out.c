@@ -2,13 +2,12 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/kernel.h"
 #include "base/write.h"
-#include "os/kernel.h"
 
 enum { PRINT_MOST = 1024 };
 
@@ -34,16 +33,11 @@ void out_to_open_file(struct out *out, int file, char *text, size_t capacity)
 
 static void write_through(struct out *out, const char *bytes, size_t length)
 {
-    for (size_t done = 0; done < length && out->error == 0;) {
-        long n = write_quietly(out->file, &(struct iovec){(void *)(uintptr_t)(bytes + done), length - done}, 1);
-        size_t more = is_error(n) ? 0 : (size_t)n;
-        if (is_error(n) && n != -EINTR)
-            out->error = (int)-n;
-        else if (n == 0)
-            out->error = EIO;
-        done += more;
-        out->written += more;
-    }
+    size_t written;
+    if (out->error != 0)
+        return;
+    out->error = write_whole(out->file, bytes, length, &written);
+    out->written += written;
 }
 
 static void write_out(struct out *out)

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/fmt.h"
-#include "os/kernel.h"
+#include "base/kernel.h"
 #include "os/lines.h"
 #include "os/os.h"
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/bits.h"
-#include "os/kernel.h"
+#include "base/kernel.h"
 #include "os/lines.h"
 #include "os/os.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/bits.h"
-#include "os/kernel.h"
+#include "base/kernel.h"
 #include "os/os.h"
 
 /* Copies the first build id among the notes, in hexadecimal. (the gABI's note sections; GNU's NT_GNU_BUILD_ID) */

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "os/kernel.h"
+#include "base/kernel.h"
 #include "os/os.h"
 
 enum { LOOK_PAGES = 512 };

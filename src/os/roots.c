@@ -8,7 +8,7 @@
 
 #include "base/bits.h"
 #include "base/fmt.h"
-#include "os/kernel.h"
+#include "base/kernel.h"
 #include "os/lines.h"
 #include "os/os.h"
 #include "os/tasks.h"

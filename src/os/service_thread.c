@@ -27,9 +27,9 @@
 #include "base/alone.h"
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/kernel.h"
 #include "base/thread.h"
 #include "os/handler.h"
-#include "os/kernel.h"
 
 #define STARTING UINT32_MAX
 

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 
 #include "base/compiler.h"
-#include "os/kernel.h"
+#include "base/kernel.h"
 #include "os/lines.h"
 
 /* Of the kernel's interface (getdents64(2)). */

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "config/policy.h"
-#include "os/os.h"
 #include "span/shards.h"
 
 /* Below this nobody asks for the limit of the control group: small processes open no files. */
@@ -193,7 +192,7 @@ bool limit_is_short_of(size_t bytes)
     if (hard == SIZE_MAX || bytes > hard)
         return false;
     /* Whole units and pages are charged, and by some one more; in the hardened library a page behind. */
-    size_t step = max_size(UNIT_SIZE, os_page_size());
+    size_t step = units_per_page() << UNIT_SHIFT;
     size_t charged = min_size(align_up(bytes, step) + (HARDENED ? 2 : 1) * step, hard);
     return limit_held() > hard - charged;
 }

@@ -178,8 +178,7 @@ static bool is_warning(int file, const char *text, size_t bytes)
     return true;
 }
 
-/* What the caller has not given is read all the same. */
-__attribute__((no_sanitize("address"))) long __wrap_syscall(long number, ...)
+long __wrap_syscall(long number, ...)
 {
     long a[6]; /* as many as the kernel takes, and libc's own reads */
     va_list given;

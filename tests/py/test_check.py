@@ -22,6 +22,7 @@ from pathlib import Path
 import bugs
 from support import LAUNCHER, LIBRARY, not_ignored, run
 
+CHECKED = dict(os.environ, HAKMEM_CHECK="1", LD_PRELOAD=str(LIBRARY))  # without the launcher, which reads the report
 RUN = (sys.executable, str(LAUNCHER), "run", "--check", "--")
 
 
@@ -665,21 +666,20 @@ class Check(unittest.TestCase):
             }
             """
         )
-        done = run("env", "HAKMEM_CHECK=1", f"LD_PRELOAD={LIBRARY}", program)
+        done = run(program, environment=CHECKED)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("detected memory leaks", done.stderr)
         self.assertGreater(len(done.stderr), 4096)
 
     def test_nobody_need_read_the_report(self) -> None:
         program = self.compiled("#include <stdlib.h>\nint main(void) { return malloc(10) == malloc(20); }")
-        environment = dict(os.environ, HAKMEM_CHECK="1", HAKMEM_STATS="exit", LD_PRELOAD=str(LIBRARY))
+        environment = dict(CHECKED, HAKMEM_STATS="exit")
         read, write = os.pipe()
         os.close(read)
         process = subprocess.Popen([program], env=environment, stderr=write)
         os.close(write)
         self.assertEqual(process.wait(60), 0)
-        again = subprocess.run([program], env=environment, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertIn("detected memory leaks", again.stderr)
+        self.assertIn("detected memory leaks", run(program, environment=environment).stderr)
 
     def test_no_leaks_where_the_kernel_does_not_copy(self) -> None:
         program = self.compiled("""

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +71,11 @@ void process_become(const char *program, const char *argument)
     words[count++] = argument;
     words[count] = NULL;
     execvp(words[0], (char *const *)(uintptr_t)words);
+}
+
+void process_limit_files(size_t bytes)
+{
+    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = bytes, .rlim_max = RLIM_INFINITY}) == 0);
 }
 
 uint64_t process_now_ms(void)

@@ -21,6 +21,9 @@ bool process_finds_modules(void);
 /* Runs a program of this build with one argument in place of this process. Returns if that fails. */
 void process_become(const char *program, const char *argument);
 
+/* The limit on the size of files that it writes (RLIMIT_FSIZE); RLIM_INFINITY: none. */
+void process_limit_files(size_t bytes);
+
 /* Monotonic time in milliseconds. */
 uint64_t process_now_ms(void);
 

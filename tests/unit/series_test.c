@@ -16,6 +16,7 @@
 #include "config/policy.h"
 #include "fake_os.h"
 #include "heaps.h"
+#include "process.h"
 
 enum { WRITERS = 3, OBJECTS = 40, HEAPS = 250, LINE_MOST = 512 * 1024 };
 
@@ -96,21 +97,15 @@ static void objects_of_several_processes_stay_whole(void)
     end();
 }
 
-static void limit_file(size_t bytes)
-{
-    struct rlimit limit = {.rlim_cur = bytes, .rlim_max = RLIM_INFINITY};
-    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-}
-
 /* A disk that is full for a while costs the objects of that time. */
 static void behind_half_an_object_a_line_begins(void)
 {
     int all;
     begin();
     CHECK(stats_write(path, true) == 0);
-    limit_file(length() + 5000);
+    process_limit_files(length() + 5000);
     CHECK(stats_write(path, true) == EFBIG && stats_write(path, true) == EFBIG);
-    limit_file(RLIM_INFINITY);
+    process_limit_files(RLIM_INFINITY);
     CHECK(stats_write(path, true) == 0 && stats_write(path, true) == 0);
     CHECK(count_lines(&all) == 3 && all == 4);
     end();

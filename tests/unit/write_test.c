@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/write.h"
+#include "process.h"
 
 static long write_word(int file)
 {
@@ -64,11 +65,6 @@ static int full_file(void)
     return file;
 }
 
-static void limit_file(rlim_t bytes)
-{
-    CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = bytes, .rlim_max = RLIM_INFINITY}) == 0);
-}
-
 static void what_can_be_written_is(void)
 {
     int ends[2];
@@ -96,11 +92,11 @@ static void nor_does_a_file_at_its_limit(void)
 {
     CHECK(signal(SIGXFSZ, SIG_DFL) != SIG_ERR);
     int file = full_file();
-    limit_file(2);
+    process_limit_files(2);
     CHECK(write_word(file) == 2);
     CHECK(write_word(file) == -EFBIG);
     CHECK(!is_pending(SIGXFSZ) && !is_blocked(SIGXFSZ));
-    limit_file(RLIM_INFINITY);
+    process_limit_files(RLIM_INFINITY);
     CHECK(close(file) == 0);
 }
 

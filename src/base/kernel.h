@@ -1,6 +1,6 @@
-/* Calls of the kernel, for the files of this layer. */
-#ifndef HAK_OS_KERNEL_H
-#define HAK_OS_KERNEL_H
+/* Calls of the kernel, past libc: no cancellation points, and errno is kept. */
+#ifndef HAK_BASE_KERNEL_H
+#define HAK_BASE_KERNEL_H
 
 #include <errno.h>
 #include <stdbool.h>

@@ -157,6 +157,9 @@ static bool step(struct window *window, struct os_frame *frame, bool *is_call)
     /* A call may be the last instruction of a function: where it returns to is another's. */
     uintptr_t pc = *is_call ? frame->pc - 1 : frame->pc;
     bool known = find_module(window, pc);
+    /* Above it there is only what starts threads. To look that up would bring 128 KiB of libc's call frame information into memory. */
+    if (known && *is_call && window->trust == UNWIND_SOUND && os_frame_begins_thread(frame->pc, &window->module))
+        return false;
     *is_call = true;
     window->ra_at = 0;
     if (!known || window->module.unwinding == NULL || !rules_find(window->module.unwinding, pc, &rule))

@@ -93,4 +93,8 @@ struct os_module {
  * cannot tell without a lock, only the program itself is found. The path stays while the module is loaded. */
 bool os_find_module(uintptr_t address, struct os_module *module);
 
+/* Does control return to where libc runs what a thread was made for? `ra` is a return address, and is in the module. Told by the code
+ * that has called, of which there must be some. False: it does not, or that is not known of this libc. */
+bool os_frame_begins_thread(uintptr_t ra, const struct os_module *module);
+
 #endif

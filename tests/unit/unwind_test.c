@@ -241,8 +241,19 @@ static void follows_calls_out_of_handlers(void)
     interrupted();
 }
 
+/* A sound stack ends where libc runs what the thread was made for, where that is known of libc; a copied one where the thread began. */
+#if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+enum { BEYOND = 1 };
+#else
+enum { BEYOND = 0 };
+#endif
+
 static void *in_thread(void *unused)
 {
+    uintptr_t calls[MOST];
+    struct os_frame here = os_frame_here();
+    size_t count_copied = unwind(&here, UNWIND_BROKEN, calls, MOST);
+    CHECK(BEYOND == 0 || unwind(&here, UNWIND_SOUND, calls, MOST) + BEYOND == count_copied);
     recurse(3);
     return unused;
 }

@@ -32,11 +32,12 @@ _FIRST = (
     ("nodes", "hash", "10000", "3", "42"),
     ("growing", "string", "300", "42"),
 )
+# More, but none with so much in small blocks that classes are fitted to it: that runs what learns.
 _SECOND = (
     ("growing", "moving", "2", "42"),
     ("zeroed", "300", "42"),
     ("aligned", "500000", "42"),
-    ("lifetimes", "300000", "42"),
+    ("lifetimes", "300000", "42", "--live", "4000000"),
     ("large", "100", "42"),
     ("short_threads", "20", "42"),
     ("larson", "1", "8", "1000", "5000", "100", "4141", "2"),

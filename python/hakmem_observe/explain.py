@@ -79,11 +79,20 @@ def _remembered(snapshot: Snapshot) -> Iterator[str]:
         yield f"It began with what earlier runs had learned, in {epochs} over {seconds}."
 
 
+def _fitted(snapshot: Snapshot) -> bool:
+    """Has it opened or closed size classes?"""
+    told = snapshot.more.get("decisions")
+    rows = [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
+    return any(str(row.get("kind")).startswith("class ") for row in rows)
+
+
 def _learner(snapshot: Snapshot) -> Iterator[str]:
     told = snapshot.more.get("learner")
     mode = f"mode {snapshot.mode}" if snapshot.mode else "the mode"
     if not isinstance(told, dict) or told.get("learns") == "off":
         yield f"Nothing learns: the learner is off. What is in force are the values of {mode}."
+        if _fitted(snapshot):
+            yield "Size classes are fitted to it all the same, as to each process that has much in small blocks."
         return
     if told.get("learns") == "observe":
         yield "The learner only watches: it changes nothing, and says what it would do. What it expects are estimates."

@@ -13,12 +13,15 @@
 /* Servers are sold with about 4 GiB for each core, so that a second of one costs as much as 4096 MiB held for a second. */
 enum { FAIR_PRICE_NS = 1000 * 1000 * 1000 / 4096 };
 
+/* Less would not win what the code and the tables for it take. */
+#define FIT_BYTES (16 * MIB)
+
 /* A mode's values, but for what differs. */
 #define BALANCED                                                                                          \
     .magazine_bytes = EVERY_CLASS(64 * KIB), .batch_eighths = EVERY_CLASS(4), .thread_cache_bytes = 2 * MIB, \
     .bigcache_bytes = 64 * MIB, .bigcache_ms = EVERY_BIN(1000), .kept_most_bytes = TIB, .purge_ms = 1000,  \
     .purge_doublings = 3, .huge_fill = 94, .memory_price = FAIR_PRICE_NS, .heartbeat_bytes = 4 * MIB,      \
-    .guard_bytes = 256 * MIB
+    .guard_bytes = 256 * MIB, .fit_bytes = FIT_BYTES
 
 /* What no mode changes. */
 #define COMMON .purger = true, .guard_slots = 32, .learn_parts = LEARN_ALL
@@ -36,6 +39,7 @@ static const struct {
                        .huge_fill = 100,
                        .memory_price = FAIR_PRICE_NS * 10,
                        .heartbeat_bytes = 1 * MIB,
+                       .fit_bytes = FIT_BYTES,
                        COMMON}},
     [MODE_FAST] = {"fast",
                    {.magazine_bytes = EVERY_CLASS(256 * KIB),
@@ -49,6 +53,7 @@ static const struct {
                     .huge_fill = 75,
                     .memory_price = FAIR_PRICE_NS / 10,
                     .heartbeat_bytes = 16 * MIB,
+                    .fit_bytes = SIZE_MAX,
                     COMMON}},
     [MODE_BALANCED] = {"balanced", {BALANCED, COMMON}},
     [MODE_LEARNING] = {"learning", {BALANCED, COMMON, .learn = LEARN_ON}},
@@ -80,6 +85,7 @@ void policy_restore(void)
             for (unsigned i = 0; i < knob_info[knob].count; i++)
                 knob_set(knob, i, *knob_in(of, knob, i));
         store_relaxed(&policy.memory_price, of->memory_price);
+        store_relaxed(&policy.fit_bytes, of->fit_bytes);
         /* Guarded samples are taken at heartbeats: they must not become rarer than asked for. */
         size_t sampled = policy.guard_bytes > 0 ? policy.guard_bytes : SIZE_MAX;
         store_relaxed(&policy.heartbeat_bytes, min_size(of->heartbeat_bytes, sampled));

@@ -84,6 +84,7 @@ struct policy {
     unsigned learn_parts;      /* of enum learn_part */
     uint32_t memory_price;     /* what the learner takes a MiB held for a second to cost, in ns of a thread's time */
     bool learn_is_pinned;      /* the user has said what the learner does: a mode leaves it alone */
+    size_t fit_bytes;          /* in slabs of one heap: then classes are fitted though nothing learns (learn/fit.h); SIZE_MAX: never */
 
     enum huge_pages huge;
     bool purger;               /* may the purger run as a thread? */

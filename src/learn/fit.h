@@ -13,6 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct heap;
+
+/* Are classes fitted though nothing else learns? So it is once a heap has had policy.fit_bytes in slabs, unless the user has said what
+ * the learner does, or the mode does without. At the heartbeat of the heap's owner. */
+bool fit_is_alone(const struct heap *heap);
+
 /* Has refills counted, or no longer, as the policy says. At the start, and whenever that changes; fit_epoch does it too. */
 void fit_follow_policy(void);
 

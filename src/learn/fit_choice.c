@@ -7,6 +7,8 @@ enum {
     REFILLS_LEAST = 16,
     HELD_SHARE = 512,   /* so much of what is held has to be saved */
     OPEN_TIMES = 2,     /* so many times what it costs has a class to save that is opened, */
+    OPEN_TIMES_FEW = 8, /* if its slabs have few blocks: then more of them are partly free; */
+    FEW_ABOVE = 4096,
     VAIN_DIVISOR = 2,   /* and this part of it that remains open */
     FAILURES_MOST = 16,
 };
@@ -116,7 +118,8 @@ struct fit_offer fit_best(const struct fit_range *range)
 
 bool fit_is_worth(const struct fit_offer *offer, uint64_t held, unsigned failures)
 {
-    uint64_t times = (uint64_t)OPEN_TIMES << min_size(failures, FAILURES_MOST);
+    uint64_t usual = offer->size > FEW_ABOVE ? OPEN_TIMES_FEW : OPEN_TIMES;
+    uint64_t times = usual << min_size(failures, FAILURES_MOST);
     return offer->size != 0 && offer->saves > offer->costs * times && offer->saves > held / HELD_SHARE;
 }
 

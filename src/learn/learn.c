@@ -215,13 +215,18 @@ void learn_start(void)
     fit_follow_policy();
 }
 
+static bool is_at_work(void)
+{
+    return load_relaxed(&policy.learn) != LEARN_OFF || load_relaxed(&self.runs);
+}
+
 static COLD void beat(const struct heap *heap)
 {
     if (!try_enter())
         return;
     uint64_t now_ms = clock_now_ms();
     fit_at_heartbeat(now_ms - start_ms);
-    if (!is_as_begun())
+    if (is_at_work() && !is_as_begun())
         begin(now_ms);
     if (self.runs && self.settles)
         settle(now_ms);
@@ -232,7 +237,7 @@ static COLD void beat(const struct heap *heap)
 
 void learn_beat(struct heap *heap)
 {
-    if (load_relaxed(&policy.learn) != LEARN_OFF || load_relaxed(&self.runs))
+    if (is_at_work() || fit_is_alone(heap))
         beat(heap);
 }
 

@@ -41,6 +41,22 @@ class Statistics(unittest.TestCase):
             ],
         )
 
+    def test_off_but_classes_are_fitted(self) -> None:
+        decision = {
+            "unix_ms": 9000,
+            "kind": "class opened",
+            "text": "1040 B",
+            "evidence": 1,
+            "gain_ppm": 5,
+            "applied": True,
+        }
+        fitted = lines_of(learner={"learns": "off"}, decisions=[decision])
+        self.assertIn(
+            "Size classes are fitted to it all the same, as to each process that has much in small blocks.", fitted
+        )
+        self.assertIn("1040 B", fitted[-1])
+        self.assertNotIn("fitted", " ".join(lines_of(learner={"learns": "off"}, decisions=[{"kind": "knob"}, 7])))
+
     def test_off_after_it_was_on(self) -> None:
         learner = {"learns": "off", "state": "learns", "epochs": 0}
         self.assertEqual(lines_of(learner=learner)[1:], lines_of()[1:])

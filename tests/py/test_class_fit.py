@@ -20,9 +20,10 @@ from hakmem_cli import policy_text  # noqa: E402
 SHORT = Test("short", "learning", "", (), ("badsizes", "bad", "0", "42", "--live", str(8 << 20)))
 
 
-def peak_bytes(test: Test, learn: str, policy: Path | None = None) -> int:
+def peak_bytes(test: Test, learn: str | None, policy: Path | None = None, **more: str) -> int:
     """Most that the workload's process had resident."""
-    environment = {"HAKMEM_LEARN": learn}
+    environment = {"HAKMEM_LEARN": learn} if learn is not None else {}
+    environment.update(more)
     if policy is not None:
         environment["HAKMEM_POLICY"] = str(policy)
     peer = Peer("hakmem", "", "", library=str(LIBRARY), environment=environment)
@@ -32,12 +33,21 @@ def peak_bytes(test: Test, learn: str, policy: Path | None = None) -> int:
 
 
 class ClassFit(unittest.TestCase):
-    def ratio(self, kind: str, learn: str) -> float:
+    def ratio(self, kind: str, learn: str | None, **more: str) -> float:
         test = next(test for test in CLASS_FIT if test.name == f"badsizes-{kind}")
-        return peak_bytes(test, learn) / peak_bytes(test, "off")
+        return peak_bytes(test, learn, **more) / peak_bytes(test, "off", **more)
 
     def test_bad_sizes_take_an_eighth_less(self) -> None:
         self.assertLess(self.ratio("bad", "on:classes"), 0.88)
+
+    def test_large_processes_need_no_learner(self) -> None:
+        self.assertLess(self.ratio("bad", None), 0.9)
+        self.assertLess(self.ratio("bad", None, HAKMEM_MODE="minimal"), 0.9)
+        self.assertLess(self.ratio("good", None), 1.01)
+
+    def test_small_ones_and_mode_fast_do_without(self) -> None:
+        self.assertAlmostEqual(self.ratio("bad", None, HAKMEM_MODE="fast"), 1, delta=0.01)
+        self.assertAlmostEqual(peak_bytes(SHORT, None) / peak_bytes(SHORT, "off"), 1, delta=0.02)
 
     def test_good_sizes_lose_nothing(self) -> None:
         self.assertLess(self.ratio("good", "on:classes"), 1.01)

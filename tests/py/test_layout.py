@@ -32,7 +32,7 @@ BUSY = (
 )
 # What more of them do, and what of the file they have in memory.
 BUSIER = (
-    (MOST_WITH_END, ("nodes", "hash", "1000000000", "300", "42")),
+    (MOST_WITH_END, ("nodes", "hash", "10000", "1000000000", "42")),
     (MOST_WITH_END, ("larson", "100", "8", "1000", "5000", "100", "4141", "2")),
     (MOST_OF_ALL, ("growing", "string", "1000000000", "42")),
     (MOST_OF_ALL, ("aligned", "1000000000", "42")),

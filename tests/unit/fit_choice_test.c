@@ -98,6 +98,16 @@ static void what_failed_has_to_save_more(void)
     CHECK(!fit_is_worth(&best, 0, 1000000));
 }
 
+/* Of slabs that hold few blocks more is lost to those that are partly free. */
+static void what_has_few_blocks_to_a_slab_has_to_save_more(void)
+{
+    struct fit_offer small = {.size = 4096, .saves = 300000, .costs = 100000};
+    struct fit_offer large = {.size = 5120, .saves = 300000, .costs = 100000};
+    CHECK(fit_is_worth(&small, 0, 0) && !fit_is_worth(&large, 0, 0));
+    large.saves = 900000;
+    CHECK(fit_is_worth(&large, 0, 0) && !fit_is_worth(&large, 0, 1));
+}
+
 /* In between, what is open stays open and what is closed stays closed. */
 static void opening_and_closing_are_apart(void)
 {
@@ -189,6 +199,7 @@ int main(void)
         UNIT_TEST(little_of_what_is_held_is_left_alone),
         UNIT_TEST(little_is_known),
         UNIT_TEST(what_failed_has_to_save_more),
+        UNIT_TEST(what_has_few_blocks_to_a_slab_has_to_save_more),
         UNIT_TEST(opening_and_closing_are_apart),
         UNIT_TEST(cut_in_two),
         UNIT_TEST(the_worst_come_first),

@@ -28,6 +28,7 @@ static void learn(enum learn learn)
 {
     policy.learn = learn;
     policy.learn_parts = LEARN_CLASSES;
+    policy.learn_is_pinned = true;
     policy.heartbeat_bytes = 1 << 20;
     heap_own();
     fit_follow_policy();
@@ -146,6 +147,39 @@ static void off_is_off(void)
     CHECK(heap_events.refilled == NULL);
 }
 
+enum { LARGE = 4 << 20 };
+
+static void who_has_held_much_needs_no_learner(void)
+{
+    learn(LEARN_OFF);
+    policy.learn_is_pinned = false;
+    policy.fit_bytes = LARGE;
+    CHECK(!fit_is_alone(heap_own()));
+    fit_epoch(100 * ++epochs);
+    CHECK(heap_events.refilled == NULL);
+    grow(bad, 4);
+    CHECK(opened_sizes(NULL) == 0);
+    CHECK(fit_is_alone(heap_own()));
+    shrink(0);
+    grow(bad, 4);
+    CHECK(opened_sizes(NULL) >= 3);
+    shrink(0);
+    hak_malloc_trim(0);
+    CHECK(limit_held() < LARGE && fit_is_alone(heap_own()));
+    policy.fit_bytes = SIZE_MAX;
+    CHECK(!fit_is_alone(heap_own()));
+}
+
+static void what_the_user_has_said_holds(void)
+{
+    learn(LEARN_OFF);
+    policy.fit_bytes = LARGE;
+    grow(bad, 4);
+    CHECK(!fit_is_alone(heap_own()));
+    fit_epoch(100 * ++epochs);
+    CHECK(heap_events.refilled == NULL && classes_defined == 0);
+}
+
 /* A class that comes late, to a program that goes on freeing and allocating: what is held does not grow for it. */
 static void what_does_not_grow_takes_no_more(void)
 {
@@ -195,14 +229,21 @@ static void an_empty_class_stays(void)
     CHECK(opened_sizes(NULL) == 1);
 }
 
-enum { IDS = SIZE_CLASSES - SIZE_CLASSES_FIXED, FIRST_BAD = 16 };
+enum { IDS = SIZE_CLASSES - SIZE_CLASSES_FIXED, FIRST_BAD = 16, FILLING = 120000 };
 
-static size_t filled; /* of blocks */
+static void *filling[FILLING];
+static size_t filled;
 
 static void fill(size_t size, size_t bytes)
 {
-    for (size_t sum = 0; sum < bytes && filled < BLOCKS; sum += size)
-        blocks[filled++] = hak_malloc(size);
+    for (size_t sum = 0; sum < bytes && filled < FILLING; sum += size)
+        filling[filled++] = hak_malloc(size);
+}
+
+static void empty(void)
+{
+    while (filled > 0)
+        hak_free(filling[--filled]);
 }
 
 /* Sizes that fall badly; returns how many. */
@@ -224,13 +265,13 @@ static void more_sizes_than_ids(void)
     size_t count = bad_sizes(sizes);
     for (int epoch = 0; epoch < 25; epoch++) {
         for (size_t i = 0; i < count; i++)
-            fill(sizes[i], 1 << 18);
+            fill(sizes[i], sizes[i] > 4096 ? 1 << 19 : 1 << 18); /* slabs of few blocks have to save more */
         fit_epoch(100 * ++epochs);
     }
-    CHECK(count > IDS && opened_sizes(NULL) == IDS);
+    CHECK(filled < FILLING && count > IDS && opened_sizes(NULL) == IDS);
     CHECK(decisions_of(DECIDED_CLASS_CLOSED, true) == 0);
     /* What is wanted twice as much as the least of them takes its place. */
-    shrink(0);
+    empty();
     hak_malloc_trim(0);
     static const size_t other[] = {656 + 16};
     grow(other, 1);
@@ -261,7 +302,7 @@ static void the_last_id_is_not_taken_back_at_once(void)
     fill(last[1], 1 << 19);
     for (int i = 0; i < 5; i++)
         fit_epoch(100 * ++epochs);
-    CHECK(filled < BLOCKS && opened_sizes(NULL) == IDS);
+    CHECK(filled < FILLING && opened_sizes(NULL) == IDS);
     CHECK(decisions_of(DECIDED_CLASS_OPENED, true) == 1 && decisions_of(DECIDED_CLASS_CLOSED, true) == 0);
 }
 
@@ -306,6 +347,8 @@ int main(void)
         UNIT_TEST(observe_mode_changes_nothing),
         UNIT_TEST(observe_mode_closes_nothing),
         UNIT_TEST(off_is_off),
+        UNIT_TEST(who_has_held_much_needs_no_learner),
+        UNIT_TEST(what_the_user_has_said_holds),
         UNIT_TEST(what_does_not_grow_takes_no_more),
         UNIT_TEST(what_no_longer_pays_is_closed),
         UNIT_TEST(an_empty_class_stays),

@@ -80,7 +80,9 @@ def _remembered(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _fitted(snapshot: Snapshot) -> bool:
-    """Has it opened or closed size classes?"""
+    """Has it opened or closed size classes, and may go on?"""
+    if snapshot.mode not in ("balanced", "minimal"):
+        return False
     told = snapshot.more.get("decisions")
     rows = [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
     return any(str(row.get("kind")).startswith("class ") for row in rows)
@@ -92,7 +94,7 @@ def _learner(snapshot: Snapshot) -> Iterator[str]:
     if not isinstance(told, dict) or told.get("learns") == "off":
         yield f"Nothing learns: the learner is off. What is in force are the values of {mode}."
         if _fitted(snapshot):
-            yield "Size classes are fitted to it all the same, as to each process that has much in small blocks."
+            yield "Size classes were opened or closed for it all the same, as in each process with large heaps."
         return
     if told.get("learns") == "observe":
         yield "The learner only watches: it changes nothing, and says what it would do. What it expects are estimates."

@@ -58,10 +58,13 @@ static void decisions(struct out *out, size_t most, uint64_t start_ms)
     out_print(out, "]");
 }
 
+/* Nothing, where nothing has ever learned: classes may be fitted without it. */
 static void learner(struct out *out)
 {
     struct learn_summary now;
     learn_summary(&now);
+    if (load_relaxed(&policy.learn) == LEARN_OFF && now.arms == 0)
+        return;
     out_print(out, ",\"learner\":{\"learns\":\"%s\",\"state\":\"%s\"", policy_learn_name(),
               learner_state_name((unsigned)now.state));
     out_print(out, ",\"epochs\":%lu,\"learn_ms\":%lu,\"mode_cost\":%lu,\"cost\":%lu,\"saved_ppm\":%ld", now.epochs, now.learn_ms,

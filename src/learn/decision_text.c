@@ -83,6 +83,8 @@ void decision_text(struct out *out, const struct decision *decision)
     bool by_epochs = decision->kind == DECIDED_KNOB || !expects;
     if (decision->evidence > 0)
         out_print(out, "; from %lu %s", decision->evidence, by_epochs ? "epochs" : "samples");
+    bool of_classes = decision->kind == DECIDED_CLASS_OPENED || decision->kind == DECIDED_CLASS_CLOSED;
     if (expects && gain >= 1000)
-        out_print(out, "; expected to %s %lu.%lu %% of the cost", decision->gain > 0 ? "save" : "add", gain / 10000, gain / 1000 % 10);
+        out_print(out, "; expected to %s %lu.%lu %% of the %s", decision->gain > 0 ? "save" : "add", gain / 10000, gain / 1000 % 10,
+                  of_classes ? "memory of small blocks" : "cost");
 }

@@ -25,7 +25,7 @@ void fit_follow_policy(void);
 /* Opens and closes what is worth it by now; in observe mode, notes what it would open. Decisions say `now_ms`. */
 void fit_epoch(uint64_t now_ms);
 
-/* At each heartbeat: calls fit_epoch, if it is time. At the first heartbeats of the process it is: what a program allocates at
+/* At each heartbeat while classes are fitted: calls fit_epoch, if it is time. At the first of them it is: what a program allocates at
  * its start it often keeps. */
 void fit_at_heartbeat(uint64_t now_ms);
 

@@ -136,6 +136,12 @@ static bool find_module(struct window *window, uintptr_t pc)
     return pc - module->start < module->end - module->start || os_find_module(pc, &window->module);
 }
 
+/* Was all until here known by rules, on a sound stack? */
+static bool is_sure(const struct window *window)
+{
+    return window->trust == UNWIND_SOUND && window->limit == UINTPTR_MAX;
+}
+
 /* To the caller, as the compiler has promised. */
 static void follow_link(struct os_frame *frame)
 {
@@ -158,7 +164,7 @@ static bool step(struct window *window, struct os_frame *frame, bool *is_call)
     uintptr_t pc = *is_call ? frame->pc - 1 : frame->pc;
     bool known = find_module(window, pc);
     /* Above it there is only what starts threads. To look that up would bring 128 KiB of libc's call frame information into memory. */
-    if (known && *is_call && window->trust == UNWIND_SOUND && os_frame_begins_thread(frame->pc, &window->module))
+    if (known && *is_call && is_sure(window) && os_frame_begins_thread(frame->pc, &window->module))
         return false;
     *is_call = true;
     window->ra_at = 0;
@@ -167,8 +173,7 @@ static bool step(struct window *window, struct os_frame *frame, bool *is_call)
     if (!rule.is_signal)
         return follow_rule(window, &rule, frame);
     *is_call = false;
-    bool sure = window->trust == UNWIND_SOUND && window->limit == UINTPTR_MAX;
-    return os_frame_interrupted_at(frame->sp, sure, frame);
+    return os_frame_interrupted_at(frame->sp, is_sure(window), frame);
 }
 
 static void open_window(struct window *window, enum unwind_trust trust, char *bytes, uintptr_t sp)

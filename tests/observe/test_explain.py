@@ -27,8 +27,8 @@ def said(source: object, *words: str) -> tuple[int, str, str]:
     return code, out.getvalue(), errors.getvalue()
 
 
-def lines_of(**more: Any) -> list[str]:
-    return explain.of_series([Snapshot(pid=7, unix_ms=10_000, uptime_ms=5000, mode="learning", more=more)], "x")
+def lines_of(mode: str = "learning", **more: Any) -> list[str]:
+    return explain.of_series([Snapshot(pid=7, unix_ms=10_000, uptime_ms=5000, mode=mode, more=more)], "x")
 
 
 class Statistics(unittest.TestCase):
@@ -50,12 +50,12 @@ class Statistics(unittest.TestCase):
             "gain_ppm": 5,
             "applied": True,
         }
-        fitted = lines_of(learner={"learns": "off"}, decisions=[decision])
-        self.assertIn(
-            "Size classes are fitted to it all the same, as to each process that has much in small blocks.", fitted
-        )
+        told = "Size classes were opened or closed for it all the same, as in each process with large heaps."
+        fitted = lines_of("balanced", decisions=[decision])
+        self.assertIn(told, fitted)
         self.assertIn("1040 B", fitted[-1])
-        self.assertNotIn("fitted", " ".join(lines_of(learner={"learns": "off"}, decisions=[{"kind": "knob"}, 7])))
+        self.assertNotIn(told, lines_of("fast", decisions=[decision]))
+        self.assertNotIn(told, lines_of("balanced", decisions=[{"kind": "knob"}, 7]))
 
     def test_off_after_it_was_on(self) -> None:
         learner = {"learns": "off", "state": "learns", "epochs": 0}

@@ -43,6 +43,7 @@ static void others_are_said(void)
     check_text((struct decision){.kind = DECIDED_STATE, .what = 0}, "learns: policies compete");
     check_text((struct decision){.kind = DECIDED_STATE, .what = 99}, "another state");
     check_text((struct decision){.kind = DECIDED_CLASS_OPENED, .subject = 80, .applied = 1, .evidence = 5}, "opened a size class of 80 B; from 5 samples");
+    check_text((struct decision){.kind = DECIDED_CLASS_OPENED, .subject = 80, .applied = 1, .gain = 25000}, "opened a size class of 80 B; expected to save 2.5 % of the memory of small blocks");
     check_text((struct decision){.kind = DECIDED_CLASS_CLOSED, .subject = 80}, "would close a size class of 80 B");
     check_text((struct decision){.kind = DECIDED_SITE, .subject = 0xabc, .before = 1000, .after = 20, .applied = 1},
                "keeps freed blocks of site 0xabc for 20 ms instead of 1000");

@@ -242,7 +242,7 @@ static void follows_calls_out_of_handlers(void)
 }
 
 /* A sound stack ends where libc runs what the thread was made for, where that is known of libc; a copied one where the thread began. */
-#if defined(__x86_64__) && defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
+#if defined(__x86_64__) && defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
 enum { BEYOND = 1 };
 #else
 enum { BEYOND = 0 };

@@ -79,13 +79,15 @@ def _remembered(snapshot: Snapshot) -> Iterator[str]:
         yield f"It began with what earlier runs had learned, in {epochs} over {seconds}."
 
 
+def _rows(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
+    told = snapshot.more.get(name)
+    return [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
+
+
 def _fitted(snapshot: Snapshot) -> bool:
     """Has it opened or closed size classes, and may go on?"""
-    if snapshot.mode not in ("balanced", "minimal"):
-        return False
-    told = snapshot.more.get("decisions")
-    rows = [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
-    return any(str(row.get("kind")).startswith("class ") for row in rows)
+    kinds = [str(row.get("kind")) for row in _rows(snapshot, "decisions")]
+    return snapshot.mode in ("balanced", "minimal") and any(kind.startswith("class ") for kind in kinds)
 
 
 def _learner(snapshot: Snapshot) -> Iterator[str]:
@@ -120,8 +122,7 @@ def _is_below(value: object, most: int) -> bool:
 
 def _knobs(snapshot: Snapshot) -> Iterator[str]:
     """What differs from the mode, and who has set it."""
-    told = snapshot.more.get("knobs")
-    rows = [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
+    rows = _rows(snapshot, "knobs")
     for pinned in (False, True):
         lines = []
         for row in rows:

@@ -62,27 +62,22 @@ static bool begin(void)
     return fit != NULL;
 }
 
-static bool may_be_alone(void)
+/* Not in the hardened library, where a class that comes late would not use the holes of the fixed one (classes.h). */
+static bool is_wanted(void)
 {
-    return !HARDENED && !policy.learn_is_pinned && load_relaxed(&policy.fit_bytes) != SIZE_MAX;
+    if (HARDENED)
+        return false;
+    if (load_relaxed(&policy.learn) != LEARN_OFF)
+        return (load_relaxed(&policy.learn_parts) & LEARN_CLASSES) != 0;
+    return load_relaxed(&is_large) && !policy.learn_is_pinned && load_relaxed(&policy.fit_bytes) != SIZE_MAX;
 }
 
 /* What was large stays so: classes that were opened are closed when they are of no use any more. */
 bool fit_is_alone(const struct heap *heap)
 {
-    if (load_relaxed(&policy.learn) != LEARN_OFF || !may_be_alone())
-        return false;
     if (!load_relaxed(&is_large) && heap->units << UNIT_SHIFT >= load_relaxed(&policy.fit_bytes))
         store_relaxed(&is_large, true);
-    return load_relaxed(&is_large);
-}
-
-/* Not in the hardened library, where a class that comes late would not use the holes of the fixed one (classes.h). */
-static bool is_wanted(void)
-{
-    if (load_relaxed(&policy.learn) == LEARN_OFF)
-        return load_relaxed(&is_large) && may_be_alone();
-    return !HARDENED && (load_relaxed(&policy.learn_parts) & LEARN_CLASSES) != 0;
+    return load_relaxed(&policy.learn) == LEARN_OFF && is_wanted();
 }
 
 static void note_refill(const struct heap *heap, size_t size, unsigned class, size_t blocks)

@@ -132,8 +132,7 @@ static bool follow_frame_pointer(struct window *window, struct os_frame *frame)
 
 static bool find_module(struct window *window, uintptr_t pc)
 {
-    const struct os_module *module = &window->module;
-    return pc - module->start < module->end - module->start || os_find_module(pc, &window->module);
+    return os_module_holds(&window->module, pc) || os_find_module(pc, &window->module);
 }
 
 /* Was all until here known by rules, on a sound stack? */

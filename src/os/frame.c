@@ -43,6 +43,28 @@ enum os_access os_access(const void *context)
     return (registers[REG_ERR] & WRITES) != 0 ? OS_ACCESS_WRITE : OS_ACCESS_READ;
 }
 
+/* A call of f by record->f(record->argument), where the argument lies behind f and both far inside the record: a load to %rdi, and the
+ * call, with the same register and offsets of four bytes. So calls glibc's start_thread (since 2.34), and nothing else of that libc. */
+enum { LOAD_BYTES = 7, CALL_BYTES = 6, RECORD_LEAST = 512, RECORD_MOST = 4096 };
+
+bool os_frame_begins_thread(uintptr_t ra, const struct os_module *module)
+{
+    static const unsigned char load[] = {0x48, 0x8b, 0xb8};
+    static const unsigned char call[] = {0xff, 0x90};
+    enum { REGISTER = 7 };
+    const unsigned char *at = (const unsigned char *)(ra - CALL_BYTES - LOAD_BYTES);
+    bool is_libc = !module->is_program && os_module_holds(module, (uintptr_t)pthread_key_create);
+    if (!is_libc || ra - module->start < LOAD_BYTES + CALL_BYTES)
+        return false;
+    uint32_t argument;
+    uint32_t function;
+    memcpy(&argument, at + sizeof load, sizeof argument);
+    memcpy(&function, at + LOAD_BYTES + sizeof call, sizeof function);
+    return at[0] == load[0] && at[1] == load[1] && (at[2] & ~REGISTER) == load[2] && at[LOAD_BYTES] == call[0]
+           && (at[LOAD_BYTES + 1] & ~REGISTER) == call[1] && (at[2] & REGISTER) == (at[LOAD_BYTES + 1] & REGISTER)
+           && argument == function + sizeof(void *) && function >= RECORD_LEAST && function < RECORD_MOST;
+}
+
 #elif defined(__aarch64__)
 
 /* Of the kernel's interface (asm/sigcontext.h): records behind the registers, the last of no size. */
@@ -73,6 +95,13 @@ enum os_access os_access(const void *context)
         at += record->size;
     }
     return OS_ACCESS_UNKNOWN;
+}
+
+bool os_frame_begins_thread(uintptr_t ra, const struct os_module *module)
+{
+    (void)ra;
+    (void)module;
+    return false;
 }
 
 #endif
@@ -114,41 +143,6 @@ bool os_frame_interrupted_at(uintptr_t sp, bool sure, struct os_frame *frame)
     *frame = os_frame_interrupted(sure ? (const void *)at : &context);
     return true;
 }
-
-#if defined(__x86_64__)
-
-/* A call of f by record->f(record->argument), where the argument lies behind f and both far inside the record: a load to %rdi, and the
- * call, with the same register and offsets of four bytes. So glibc's start_thread (since 2.34) calls, of its libc nothing else does. */
-enum { LOAD_BYTES = 7, CALL_BYTES = 6, RECORD_LEAST = 512, RECORD_MOST = 4096 };
-
-bool os_frame_begins_thread(uintptr_t ra, const struct os_module *module)
-{
-    static const unsigned char load[] = {0x48, 0x8b, 0xb8};
-    static const unsigned char call[] = {0xff, 0x90};
-    enum { REGISTER = 7 };
-    const unsigned char *at = (const unsigned char *)(ra - CALL_BYTES - LOAD_BYTES);
-    if (module->is_program || (uintptr_t)pthread_key_create - module->start >= module->end - module->start
-        || ra - module->start < LOAD_BYTES + CALL_BYTES)
-        return false;
-    uint32_t argument;
-    uint32_t function;
-    memcpy(&argument, at + sizeof load, sizeof argument);
-    memcpy(&function, at + LOAD_BYTES + sizeof call, sizeof function);
-    return at[0] == load[0] && at[1] == load[1] && (at[2] & ~REGISTER) == load[2] && at[LOAD_BYTES] == call[0]
-           && (at[LOAD_BYTES + 1] & ~REGISTER) == call[1] && (at[2] & REGISTER) == (at[LOAD_BYTES + 1] & REGISTER)
-           && argument == function + sizeof(void *) && function >= RECORD_LEAST && function < RECORD_MOST;
-}
-
-#elif defined(__aarch64__)
-
-bool os_frame_begins_thread(uintptr_t ra, const struct os_module *module)
-{
-    (void)ra;
-    (void)module;
-    return false;
-}
-
-#endif
 
 static const char *program_path(void)
 {

@@ -89,6 +89,11 @@ struct os_module {
     bool is_program;          /* and no library */
 };
 
+ALWAYS_INLINE bool os_module_holds(const struct os_module *module, uintptr_t address)
+{
+    return address - module->start < module->end - module->start;
+}
+
 /* Which one holds this address. Takes no lock and allocates nothing: the loader may be in the middle of dlopen. Where libc
  * cannot tell without a lock, only the program itself is found. The path stays while the module is loaded. */
 bool os_find_module(uintptr_t address, struct os_module *module);

@@ -41,8 +41,8 @@ class ClassFit(unittest.TestCase):
         self.assertLess(self.ratio("bad", "on:classes"), 0.88)
 
     def test_large_processes_need_no_learner(self) -> None:
-        self.assertLess(self.ratio("bad", None), 0.9)
-        self.assertLess(self.ratio("bad", None, HAKMEM_MODE="minimal"), 0.9)
+        self.assertLess(self.ratio("bad", None), 0.92)  # its first 16 MiB have been without
+        self.assertLess(self.ratio("bad", None, HAKMEM_MODE="minimal"), 0.92)
         self.assertLess(self.ratio("good", None), 1.01)
 
     def test_small_ones_and_mode_fast_do_without(self) -> None:

@@ -89,7 +89,7 @@ HAK_EXPORT size_t hak_purge(enum hak_purge_level level) HAK_NOTHROW;
 
 /* Prepares this thread to serve `count` requests of `size` bytes without asking the system. Returns how
  * many it prepared: less than count when memory is short, 0 for sizes that have no magazine (above
- * 32 KiB). */
+ * 32 KiB; 32,760 bytes in the hardened library), and in check mode. */
 HAK_EXPORT size_t hak_prewarm(size_t size, size_t count) HAK_NOTHROW;
 
 /* Sets the limits on what the process holds in this heap: bytes of its blocks, of what it caches, and of free memory that
@@ -131,7 +131,7 @@ HAK_EXPORT size_t hak_check(void) HAK_NOTHROW;
  * mode those requested; of large ones whole pages. */
 struct hak_stats {
     /* Gauges, exact while no other thread allocates. */
-    size_t small_blocks;    /* live, up to 32 KiB; in check mode of all sizes */
+    size_t small_blocks;    /* live, up to 32 KiB; in check mode of all sizes; without guarded samples */
     size_t small_bytes;
     size_t large_blocks;    /* live */
     size_t large_bytes;
@@ -146,7 +146,7 @@ struct hak_stats {
     size_t reserved_bytes;  /* address space of the heap */
 
     /* Since the start. */
-    size_t requested_bytes; /* exact */
+    size_t requested_bytes; /* exact, but for what aligned requests are rounded up by, and seals (docs/statistics.md) */
     size_t refills;         /* magazines that were empty */
     size_t flushes;         /* magazines that were full */
     size_t purged_bytes;    /* given back to the system */
@@ -189,7 +189,8 @@ HAK_EXPORT void *hak_alloc_at(size_t size, uintptr_t site) HAK_NOTHROW HAK_MALLO
 HAK_EXPORT void hak_free_at(void *ptr, size_t size, uintptr_t site) HAK_NOTHROW;
 
 /* A word for the place where it stands: a constant, made of the file's name (without directories, so that it is the same
- * wherever the program is built) and the line. Never 0. Of long names the last 32 characters count. */
+ * wherever the program is built; of compilers without __FILE_NAME__, as gcc before 12, with them) and the line. Never 0. Of long
+ * names the last 32 characters count. */
 #define HAK_SITE HAK_SITE_MIX_((HAK_SITE_FILE_(0x9e3779b9u) ^ (uintptr_t)__LINE__) * HAK_SITE_PRIME_)
 
 #if defined(__FILE_NAME__)

@@ -83,11 +83,24 @@ FRAGILE void *hardened_malloc(size_t size, void *(*door)(size_t))
     return block;
 }
 
+/* A block that is older than the keeper, whose way to its slab leads by no seal any more. One that is free there is refused there. */
+static COLD void verify_from_before(const void *block, unsigned class, size_t size)
+{
+    const struct slab *slab = arena_span(block);
+    if (slab_holds(slab, block) && slab_is_free(slab, block))
+        return;
+    size_t asked = seal_size(block, class, FAULT_DOUBLE_FREE);
+    if (size != SIZE_UNKNOWN && size != asked)
+        report_pointer(FAULT_OTHER_SIZE, block);
+}
+
 static FRAGILE NOINLINE void free_otherwise(void *block, size_t size, const struct hot_way *way)
 {
     uintptr_t tag = arena_tag(block);
     unsigned class = tag % SIZE_CLASSES;
     if (UNLIKELY(tag < TAG_KINDS || keeper_now() != NULL)) {
+        if (tag >= TAG_KINDS)
+            verify_from_before(block, class, size);
         way->door(block, way->family, size);
         return;
     }

@@ -209,5 +209,5 @@ size_t hak_purge(enum hak_purge_level level)
 
 size_t hak_prewarm(size_t size, size_t count)
 {
-    return door_prewarm(size <= SEALED_MAX ? size + SEAL_BYTES : size, count);
+    return size <= SEALED_MAX ? door_prewarm(size + SEAL_BYTES, count) : 0;
 }

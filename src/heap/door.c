@@ -377,7 +377,7 @@ void *door_settle(void *p, size_t bytes)
 
 size_t door_prewarm(size_t size, size_t count)
 {
-    struct heap *heap = size <= SMALL_MAX ? door_enter() : NULL;
+    struct heap *heap = size <= SMALL_MAX && keeper_now() == NULL ? door_enter() : NULL;
     if (heap == NULL)
         return 0;
     unsigned class = size_class_of(size);

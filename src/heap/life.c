@@ -135,8 +135,6 @@ void life_empty(struct heap *heap)
 {
     mail_collect(heap, false);
     magazine_flush_all(heap);
-    if (HARDENED)
-        delay_empty(heap);
     mail_post_all(heap);
     shelf_release_empty(heap);
     stock_trim(heap);

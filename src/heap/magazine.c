@@ -289,6 +289,8 @@ void magazine_flush_all(struct heap *heap)
 {
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
         magazine_flush(heap, class, SIZE_MAX);
+    if (HARDENED)
+        delay_empty(heap);
 }
 
 void magazine_push(struct heap *heap, unsigned class, void *p)

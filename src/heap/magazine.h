@@ -66,6 +66,8 @@ ALWAYS_INLINE bool magazine_is_top(const struct heap *heap, unsigned class, cons
 
 /* Gives the oldest `count` blocks back (all, if there are fewer), but for those that cannot be sent. */
 void magazine_flush(struct heap *heap, unsigned class, size_t count);
+
+/* The same of all blocks of all classes, in the hardened library those that wait before they go there too (delay.h). */
 void magazine_flush_all(struct heap *heap);
 
 /* Where a block of `class` goes when it leaves a magazine of `heap`: to its slab, or to the heap that has

@@ -14,6 +14,7 @@
 #include "heap/orphan.h"
 #include "heap/profiler.h"
 #include "heap/report.h"
+#include "heap/seal.h"
 #include "heap/shelf.h"
 #include "heap/sleeper.h"
 #include "heap/view.h"
@@ -45,7 +46,7 @@ static COLD void free_other(uintptr_t tag, void *p, const struct freeing *how)
     const struct keeper *keeper = keeper_now();
     if (keeper != NULL && keeper->free(p, how))
         return;
-    if (heap_events.free_other == NULL || !heap_events.free_other(p, how->from))
+    if (heap_events.free_other == NULL || !heap_events.free_other(p, how))
         report_pointer(fault_of(tag), p);
 }
 
@@ -94,7 +95,8 @@ void route_own(struct heap *heap, unsigned class, void *p)
         report_pointer(FAULT_INVALID_FREE, p);
     const struct keeper *keeper = keeper_now();
     if (UNLIKELY(keeper != NULL)) {
-        keeper->poison(p, size_classes[class].size);
+        if (!HARDENED || class != ZERO_CLASS)
+            keeper->poison(p, size_classes[class].size);
         (void)magazine_give_back(heap, class, p); /* the slab may have been given away before the heap was opened again */
     } else {
         magazine_push(heap, class, p);

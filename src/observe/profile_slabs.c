@@ -51,6 +51,8 @@ static bool make(unsigned class)
         drop_record(slab, class);
         return false;
     }
+    if (HARDENED && !zero)
+        memset(base, 0, size_classes[class].units * UNIT_SIZE);
     slab_prepare(slab, class, base);
     arena_assign(base, slab->units, TAG_SAMPLED, slab);
     list_push_front(&with_room[class], &slab->link);

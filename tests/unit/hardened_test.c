@@ -6,8 +6,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "arena/arena.h"
 #include "base/bits.h"
 #include "base/zero.h"
 #include "check/guard.h"
@@ -267,6 +269,91 @@ static void small_blocks_are_verified(void)
     }
 }
 
+/* ---- Blocks that are older than check mode. */
+
+static void *old(size_t size)
+{
+    void *block = hak_malloc(size);
+    CHECK(hak_check_start() == 0);
+    return block;
+}
+
+static void free_twice_across_the_start(uintptr_t size)
+{
+    void *block = get(size);
+    hak_free(block);
+    CHECK(hak_check_start() == 0);
+    hak_free(block);
+}
+
+static void free_old_twice(uintptr_t size)
+{
+    void *block = old(size);
+    hak_free(block);
+    hak_free(block);
+}
+
+static void write_behind_old(uintptr_t size)
+{
+    char *block = old(size);
+    ((volatile char *)block)[size] ^= 1;
+    hak_free(block);
+}
+
+static void free_old_by_less(uintptr_t size)
+{
+    hak_free_sized(old(size), size - 1);
+}
+
+static void free_good_old(uintptr_t size)
+{
+    void *block = old(size);
+    CHECK(hak_malloc_usable_size(block) == size);
+    block = hak_realloc(block, size + 10);
+    hak_free_sized(block, size + 10);
+    hak_malloc_trim(0);
+    _exit(0);
+}
+
+static void check_mode_may_come_late(void)
+{
+    for (int i = 0; i < SIZES; i++) {
+        struct child child = child_run(free_good_old, sizes[i]);
+        CHECK(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
+        if (sizes[i] > 32760)
+            continue;
+        CHECK(child_dies_of(SIGABRT, free_twice_across_the_start, sizes[i], "double-free"));
+        CHECK(child_dies_of(SIGABRT, free_old_twice, sizes[i], "double-free"));
+        CHECK(child_dies_of(SIGABRT, write_behind_old, sizes[i], "overflow"));
+        CHECK(child_dies_of(SIGABRT, free_old_by_less, sizes[i], "size-mismatch"));
+    }
+    struct child child = child_run(free_good_old, 0);
+    CHECK(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
+    CHECK(child_dies_of(SIGABRT, free_twice_across_the_start, 0, "double-free"));
+}
+
+/* ---- What the profiler samples. */
+
+static void samples_of_the_profiler_are_zero(void)
+{
+    static char *blocks[BLOCKS];
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < BLOCKS; i++) {
+            blocks[i] = get(600);
+            memset(blocks[i], 7, 600);
+        }
+        for (int i = 0; i < BLOCKS; i++)
+            hak_free(blocks[i]); /* most slabs are given up, and their units keep the seals */
+    }
+    CHECK(hak_profile_start(1) == 0);
+    hak_free(hak_malloc((size_t)64 << 20)); /* from the next request on all are samples */
+    for (int sampled = 0; sampled < BLOCKS;) {
+        char *block = hak_malloc(500);
+        CHECK(is_zero(block, 500));
+        sampled += arena_tag(block) == TAG_SAMPLED;
+    }
+}
+
 static void write_far_behind(uintptr_t size)
 {
     volatile char *block = get(size);
@@ -417,6 +504,8 @@ int main(void)
         UNIT_TEST(samples_are_verified),
         UNIT_TEST(serves_classes_made_at_run_time),
         UNIT_TEST(nothing_may_touch_fences),
+        UNIT_TEST(check_mode_may_come_late),
+        UNIT_TEST(samples_of_the_profiler_are_zero),
     };
     return cmocka_run_group_tests_name("hardened", tests, NULL, NULL);
 }

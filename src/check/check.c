@@ -141,7 +141,7 @@ static void verify_zones(const struct checked *block, const char *how)
 static void verify_how(const struct checked *block, const struct freeing *how)
 {
     if (how->family != FAMILY_UNKNOWN && how->family != block->family)
-        checked_warn_of_family(block, how->family);
+        checked_warn_of_family(block, how);
     if (how->size != SIZE_UNKNOWN && how->size != block->size)
         checked_report_size(block, how->size);
 }
@@ -260,6 +260,18 @@ struct look {
     size_t blocks;
 };
 
+/* Handlers of the program's may run before it is gone, and wait for other threads, which allocate. */
+static COLD _Noreturn void report_found(const char *kind, const char *changed, const struct checked *block, bool at_exit)
+{
+    union run_copy seen;
+    block = run_copy(block, &seen);
+    run_unlock_all();
+    if (at_exit)
+        checked_report_at_exit(kind, (uintptr_t)changed, block);
+    checked_report(kind, (uintptr_t)changed, "found by hak_check", block);
+}
+
+/* All locks are held. */
 static void verify_block(const struct checked *block, bool at_exit)
 {
     const char *kind = "heap-use-after-free";
@@ -270,10 +282,8 @@ static void verify_block(const struct checked *block, bool at_exit)
     } else if (block->state == CHECKED_FREED) {
         changed = zones_changed_after_free(block);
     }
-    if (changed != NULL && at_exit)
-        checked_report_at_exit(kind, (uintptr_t)changed, block);
     if (changed != NULL)
-        checked_report(kind, (uintptr_t)changed, "found by hak_check", block);
+        report_found(kind, changed, block, at_exit);
 }
 
 static void verify(struct run *run, void *argument)

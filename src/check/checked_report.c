@@ -117,18 +117,18 @@ static bool is_within_module(const struct checked *block, const struct os_frame 
     return allocator != 0 && allocator == stack_caller(calls, unwind(from, UNWIND_SOUND, calls, CALLS_MOST));
 }
 
-void checked_warn_of_family(const struct checked *block, enum family freed_as)
+void checked_warn_of_family(const struct checked *block, const struct freeing *how)
 {
     static uint32_t warnings;
     struct os_frame here = os_frame_here();
-    if (!is_within_module(block, &here))
+    if (!is_within_module(block, how->from != NULL ? how->from : &here))
         return;
     uint32_t before = add_relaxed(&warnings, 1u);
     if (before >= WARNINGS_MOST)
         return;
     uintptr_t start = (uintptr_t)checked_start(block);
     note("==%d==WARNING: hakmem: alloc-dealloc-mismatch (%s vs %s) on address %p (thread %d)", (int)getpid(),
-         allocators[block->family], releasers[freed_as], (void *)start, os_thread_id());
+         allocators[block->family], releasers[how->family], (void *)start, os_thread_id());
     stack_write_from(&here);
     write_block(start, block);
     if (before == WARNINGS_MOST - 1)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "check/run.h"
+#include "heap/keeper.h"
 #include "os/frame.h"
 
 /* Ends the process. `address` is what was freed, or the byte that was changed; `how` says what has found it, "found by free"
@@ -21,7 +22,7 @@ _Noreturn void checked_report_stranger(const char *fault, const void *p);
 
 /* A warning: how the block was allocated and how it is freed do not go together. Nothing, unless stacks say that one module,
  * program or library, has done both. */
-void checked_warn_of_family(const struct checked *block, enum family freed_as);
+void checked_warn_of_family(const struct checked *block, const struct freeing *how);
 
 /* Ends the process: the caller says another size than it has asked for. */
 _Noreturn void checked_report_size(const struct checked *block, size_t size);

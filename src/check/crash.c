@@ -8,7 +8,9 @@
 
 #include "base/atomic.h"
 #include "base/fail.h"
+#include "base/fmt.h"
 #include "check/checked_report.h"
+#include "check/guard.h"
 #include "check/last.h"
 #include "check/nearest.h"
 #include "check/run.h"
@@ -94,7 +96,11 @@ static void write_signal(unsigned which, const siginfo_t *info, const void *cont
         note("hakmem: crash: %s, thread %d", signals[which].name, os_thread_id());
     } else {
         char where[160];
-        nearest_describe(address, where, sizeof where);
+        struct guard_place place;
+        if (guard_find(address, &place))
+            fmt_print(where, sizeof where, "among the guarded blocks");
+        else
+            nearest_describe(address, where, sizeof where);
         note("hakmem: crash: %s at %p, thread %d: the address is %s", signals[which].name, info->si_addr, os_thread_id(), where);
     }
     struct os_frame frame = os_frame_interrupted(context);

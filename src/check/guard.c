@@ -9,6 +9,7 @@
 #include "config/policy.h"
 #include "heap/events.h"
 #include "heap/interrupt.h"
+#include "heap/keeper.h"
 #include "observe/unwind.h"
 #include "os/handler.h"
 #include "os/os.h"
@@ -151,14 +152,16 @@ bool guard_find(uintptr_t address, struct guard_place *found)
     size_t page = (address - (uintptr_t)pool.base) / pool.page;
     if (page > 2 * (size_t)pool.count)
         return false;
-    found->inside = page % 2 == 1;
+    size_t index = page / 2;
+    size_t next = index + page % 2;
+    found->inside = next > index && pool.slots[index].block != NULL;
     if (found->inside) {
-        found->slot = &pool.slots[page / 2];
+        found->slot = &pool.slots[index];
         return true;
     }
-    /* Between two: whose block is nearer? */
-    const struct guard_slot *left = page > 0 ? &pool.slots[page / 2 - 1] : NULL;
-    const struct guard_slot *right = page / 2 < pool.count ? &pool.slots[page / 2] : NULL;
+    /* Between two, or where none has been yet: whose block is nearer? */
+    const struct guard_slot *left = index > 0 ? &pool.slots[index - 1] : NULL;
+    const struct guard_slot *right = next < pool.count ? &pool.slots[next] : NULL;
     size_t from_left = left != NULL && left->block != NULL ? address - (uintptr_t)(left->block + left->size) : SIZE_MAX;
     size_t from_right = right != NULL && right->block != NULL ? (uintptr_t)right->block - address : SIZE_MAX;
     if (from_left != SIZE_MAX || from_right != SIZE_MAX)
@@ -186,7 +189,7 @@ static struct guard_slot *slot_at(const void *p)
     return (struct guard_slot *)(uintptr_t)here.slot;
 }
 
-static bool free_guarded(void *p, const struct os_frame *from)
+static bool free_guarded(void *p, const struct freeing *how)
 {
     struct guard_slot *slot = slot_at(p);
     if (slot == NULL)
@@ -194,10 +197,13 @@ static bool free_guarded(void *p, const struct os_frame *from)
     struct guard_place here = {slot, true};
     if (!change(slot, GUARD_LIVE, GUARD_BUSY))
         guard_report_pointer(GUARD_DOUBLE_FREE, (uintptr_t)p, here);
+    /* Less is not wrong: aligned blocks have more than was asked for. */
+    if (how->size != SIZE_UNKNOWN && how->size > slot->size)
+        guard_report_pointer(GUARD_WRONG_SIZE, (uintptr_t)p, here);
     const char *changed = changed_slack(slot);
     if (changed != NULL)
         guard_report_pointer(GUARD_WRITTEN_BEYOND, (uintptr_t)changed, here);
-    note_event(&slot->freed, from);
+    note_event(&slot->freed, how->from);
     (void)os_close(page_of(slot), pool.page);
     store_relaxed(&slot->freed_in_turn, add_relaxed(&turn, 1u));
     store_release(&slot->state, (uint32_t)GUARD_FREED);

@@ -19,6 +19,7 @@ static const char fault_kinds[][37] = {
     [GUARD_DOUBLE_FREE] = "double-free",
     [GUARD_USE_AFTER_FREE] = "heap-use-after-free",
     [GUARD_WRITTEN_BEYOND] = "heap-buffer-overflow, found by free,",
+    [GUARD_WRONG_SIZE] = "new-delete-type-mismatch",
 };
 
 /* The program may go on after a fault: its handler knows how. One report is enough. */

@@ -13,6 +13,7 @@ enum guard_fault {
     GUARD_DOUBLE_FREE,
     GUARD_USE_AFTER_FREE, /* resized a freed block, or asked for its size */
     GUARD_WRITTEN_BEYOND, /* before it was freed: the bytes behind its end have changed */
+    GUARD_WRONG_SIZE,     /* freed with a larger size than it has */
 };
 
 /* Writes it to the report and aborts. */

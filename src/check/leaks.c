@@ -19,6 +19,10 @@
 /* Leaks from more places than these are summed up. */
 enum { PLACES_MOST = 4096, PLACES_WRITTEN_MOST = 32 };
 
+/* Of blocks from there on only what was written is read: a table of many GiB may be empty, and to read it would take page tables and
+ * time. */
+#define SPARSE_LEAST (1 * MIB)
+
 /* The least page: blocks from there on may have some that the program has closed, and are copied by the kernel. */
 #define LEAST_PAGE (4 * KIB)
 
@@ -71,6 +75,20 @@ static void look_at_copy(uintptr_t start, uintptr_t end)
     }
 }
 
+static void look_at_written(uintptr_t start, uintptr_t end, void *argument)
+{
+    (void)argument;
+    look_at_copy(start, end);
+}
+
+static void look_at_block(uintptr_t start, size_t bytes)
+{
+    if (bytes < SPARSE_LEAST)
+        look_at_copy(start, start + bytes);
+    else
+        os_each_written(start, start + bytes, look_at_written, NULL);
+}
+
 static void look_into_found(void)
 {
     while (search.gray != NULL) {
@@ -80,7 +98,7 @@ static void look_into_found(void)
         if (block->size < LEAST_PAGE)
             look_at_words(start, block->size);
         else
-            look_at_copy((uintptr_t)start, (uintptr_t)start + block->size);
+            look_at_block((uintptr_t)start, block->size);
     }
 }
 
@@ -106,7 +124,7 @@ static void look_at_unchecked(void)
         } else if (tag == TAG_LARGE) {
             const struct large *block = load_relaxed(&arena.spans[unit]);
             if (block != NULL) /* else another thread is just giving it up */
-                look_at_copy(start, start + block->bytes);
+                look_at_block(start, block->bytes);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "base/fmt.h"
+#include "observe/stack.h"
 #include "observe/unwind.h"
 
 enum { CALLS_MOST = 64, WORDS_MOST = 48 };
@@ -32,14 +33,14 @@ static void write_calls(const uintptr_t *calls, size_t first, size_t count)
         write_call((unsigned)(i - first), call_at(calls, i));
 }
 
-/* How many calls at the top are of the library itself; none, if all are. Of a program that holds it in itself nothing tells
- * which they are. */
+/* How many calls at the top are of the library itself, wherever the stack begins; none, if all are, or if it is part of something else:
+ * nothing tells which they are. */
 static size_t own_calls(const uintptr_t *calls, size_t count)
 {
     struct os_module own;
     struct os_module module;
     size_t first = 0;
-    if (!os_find_module((uintptr_t)stack_write, &own) || own.is_program)
+    if (!stack_own_module(&own))
         return 0;
     while (first < count && os_find_module(call_at(calls, first), &module) && module.base == own.base)
         first++;
@@ -49,8 +50,9 @@ static size_t own_calls(const uintptr_t *calls, size_t count)
 uintptr_t stack_caller(const uintptr_t *calls, size_t count)
 {
     struct os_module module;
-    size_t first = own_calls(calls, count);
-    return first < count && os_find_module(call_at(calls, first), &module) ? module.base : 0;
+    size_t first = stack_own_calls(calls, count);
+    /* Of a program that lies where its file says the base is 0. */
+    return first < count && os_find_module(call_at(calls, first), &module) ? module.base | 1 : 0;
 }
 
 void stack_write(const uintptr_t *calls, size_t count)

@@ -11,7 +11,7 @@
  * return address the address before it is written, as AddressSanitizer does: that is in the call. */
 void stack_write(const uintptr_t *calls, size_t count);
 
-/* The base of the module from which the program has called the library; 0: not known. */
+/* Stands for the module from which the program has called the library, at the function where the stack begins; 0: not known. */
 uintptr_t stack_caller(const uintptr_t *calls, size_t count);
 
 /* The same of the stack that begins there. */

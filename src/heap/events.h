@@ -12,6 +12,8 @@
 #include "heap/heap.h"
 #include "os/frame.h"
 
+struct freeing; /* keeper.h */
+
 /* A request for a large block, whose site is to be found out. */
 struct site_request {
     uintptr_t word;    /* the site, as the program has named it; 0: it has not */
@@ -35,9 +37,8 @@ struct heap_events {
     /* A small request found its magazine empty, and it was filled with so many blocks. Inside the door. Set at any time. */
     void (*refilled)(const struct heap *heap, size_t size, unsigned class, size_t blocks);
 
-    /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. `from`: as above, or
-     * NULL. */
-    bool (*free_other)(void *p, const struct os_frame *from);
+    /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. */
+    bool (*free_other)(void *p, const struct freeing *how);
     bool (*size_of_other)(const void *p, size_t *size);
 
     /* In the child of a fork, whose other threads are gone, as soon as it may use the heap. */

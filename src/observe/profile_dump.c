@@ -16,7 +16,9 @@
 #include "observe/depot.h"
 #include "observe/profile_memory.h"
 #include "observe/profile_sites.h"
+#include "os/os.h"
 #include "os/output.h"
+#include "os/program.h"
 #include "os/scratch.h"
 
 /* A profile at one moment, in memory of its own: to write it takes time, for which nobody should wait. */
@@ -92,7 +94,7 @@ static void write_site(struct out *out, const struct site *site)
         out_print(out, " 0x%lx", calls[i]);
     out_print(out, "\n# peak %lu %lu lifetimes", site->peak.count, site->peak.bytes);
     for (int i = 0; i < LIFETIMES; i++)
-        out_print(out, " %u", site->lifetimes[i]);
+        out_print(out, " %lu", site->lifetimes[i]);
     out_print(out, "\n");
 }
 
@@ -104,7 +106,7 @@ static int write_snapshot(struct snapshot *snapshot, const char *path)
     for (uint32_t i = 0; i < snapshot->totals.sites; i++)
         write_site(&output->out, &snapshot->sites[i]);
     out_print(&output->out, "\nMAPPED_LIBRARIES:\n");
-    output_copy(output, "/proc/self/maps");
+    output_copy(output, os_own_file(OS_OWN_MAPS));
     return output_close(output, path);
 }
 
@@ -122,6 +124,8 @@ static void dump(void *argument)
 }
 
 static uint32_t writer; /* the process that writes one */
+
+enum { WAIT_MS = 10, WAITS_MOST = 500 };
 
 int profile_dump(const char *path)
 {
@@ -165,5 +169,8 @@ int profile_dump_asked(void)
 /* The program's own destructors have run, and those of most of its libraries. */
 __attribute__((destructor)) static void at_exit(void)
 {
+    /* One that another thread is writing would be lost half done. */
+    for (int waits = 0; waits < WAITS_MOST && load_relaxed(&writer) == (uint32_t)getpid(); waits++)
+        os_sleep(WAIT_MS);
     (void)profile_dump_asked();
 }

@@ -28,7 +28,7 @@ struct site {
     struct profile_sum allocated;
     struct profile_sum peak;  /* live when all that is live was at its most; */
     uint64_t peak_number;     /* but if there was a higher peak since, with another number, as now */
-    uint32_t lifetimes[LIFETIMES]; /* of those that were samples to their end */
+    uint64_t lifetimes[LIFETIMES]; /* of those that were samples to their end */
 };
 
 /* A sampled block that is live. One that realloc makes smaller is still the request of its largest size. */

@@ -1,6 +1,5 @@
 #include "observe/stack.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/atomic.h"
@@ -56,10 +55,19 @@ static struct range between(const char *start, const char *stop)
     return (struct range){(uintptr_t)start, (uintptr_t)stop - (uintptr_t)start};
 }
 
+bool stack_own_module(struct os_module *own)
+{
+    static const char name[] = "libhakmem";
+    if (!os_find_module((uintptr_t)stack_own_calls, own) || own->is_program)
+        return false;
+    const char *slash = strrchr(own->path, '/');
+    return strncmp(slash != NULL ? slash + 1 : own->path, name, sizeof name - 1) == 0;
+}
+
 static struct range library(void)
 {
     struct os_module own;
-    if (!os_find_module((uintptr_t)stack_own_calls, &own) || own.is_program)
+    if (!stack_own_module(&own))
         return (struct range){0};
     return (struct range){own.start, own.end - own.start};
 }

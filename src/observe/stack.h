@@ -2,10 +2,12 @@
 #ifndef HAK_OBSERVE_STACK_H
 #define HAK_OBSERVE_STACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "observe/unwind.h"
+#include "os/frame.h"
 
 enum { STACK_CALLS_MOST = UNWIND_MEMO };
 
@@ -16,8 +18,11 @@ size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most);
  * a block, and must not seem to lead to it. */
 void stack_forget(void);
 
+/* This library, as its file's name says. False: it is part of the program, or of another library. */
+bool stack_own_module(struct os_module *own);
+
 /* How many calls at the top are not the program's, of a stack from a function of the library's that the program has called:
- * all of this library; where that is part of the program, those that are known to be ours. */
+ * all of this library; where that is part of something else, those that are known to be ours. */
 size_t stack_own_calls(const uintptr_t *calls, size_t count);
 
 #endif

@@ -19,6 +19,7 @@ struct window {
     uintptr_t at;
     size_t length;
     char *bytes; /* WINDOW_BYTES of them; NULL: the stack is sound */
+    bool at_start; /* the last step has found where the thread starts */
 };
 
 enum { WINDOW_BYTES = 1024 };
@@ -98,6 +99,7 @@ static bool read_saved(struct window *window, const struct cfi_saved *saved, uin
 static bool follow_rule(struct window *window, const struct cfi_rule *rule, struct os_frame *frame)
 {
     uintptr_t cfa = (rule->cfa_by_fp ? frame->fp : frame->sp) + (uintptr_t)(intptr_t)rule->cfa_offset;
+    window->at_start = rule->ra.place == CFI_UNDEFINED;
     if (cfa - frame->sp > FRAME_MOST || (rule->cfa_in_memory && !read_word(window, cfa, &cfa)))
         return false;
     struct os_frame caller = {.sp = cfa, .fp = frame->fp, .ra = frame->ra};
@@ -163,8 +165,10 @@ static bool step(struct window *window, struct os_frame *frame, bool *is_call)
     uintptr_t pc = *is_call ? frame->pc - 1 : frame->pc;
     bool known = find_module(window, pc);
     /* Above it there is only what starts threads. To look that up would bring 128 KiB of libc's call frame information into memory. */
-    if (known && *is_call && is_sure(window) && os_frame_begins_thread(frame->pc, &window->module))
+    if (known && *is_call && is_sure(window) && os_frame_begins_thread(frame->pc, &window->module)) {
+        window->at_start = true;
         return false;
+    }
     *is_call = true;
     window->ra_at = 0;
     if (!known || window->module.unwinding == NULL || !rules_find(window->module.unwinding, pc, &rule))
@@ -214,7 +218,8 @@ struct walk {
     struct window window;
     struct os_frame frame;
     bool is_call; /* frame.pc is a return address */
-    bool more;    /* the frame is a call; else the stack has ended */
+    bool more;    /* the frame is a call; else the stack has ended, */
+    bool is_lost; /* or leads nowhere */
     uintptr_t *calls;
     size_t count;
     size_t most;
@@ -252,8 +257,10 @@ static void step_and_note(struct walk *walk, struct unwind_call *call)
     bool was_call = walk->is_call;
     *call = (struct unwind_call){.pc = walk->frame.pc, .sp = walk->frame.sp, .fp = walk->frame.fp};
     walk->calls[walk->count++] = call->pc;
-    walk->more = step(&walk->window, &walk->frame, &walk->is_call) && walk->frame.pc != 0;
-    call->is_last = !walk->more;
+    bool found = step(&walk->window, &walk->frame, &walk->is_call);
+    walk->more = found && walk->frame.pc != 0;
+    walk->is_lost = !found && !walk->window.at_start;
+    call->is_last = !walk->more && !walk->is_lost;
     if (was_call && walk->is_call && walk->more) {
         call->ra_at = walk->window.ra_at;
         call->fp_at = walk->window.fp_at;
@@ -348,6 +355,7 @@ size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintp
     begin_again(memo, &walk.window, from->sp);
     walk.frame = *from;
     walk.is_call = false;
+    walk.is_lost = false;
     walk.more = from->pc != 0;
     walk.calls = calls;
     walk.count = 0;
@@ -365,6 +373,8 @@ size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintp
     }
     store_relaxed(&memo->sure_at, walk.window.sure_at);
     memo->sure_end = walk.window.sure_end;
+    if (walk.is_lost) /* perhaps beyond the stack, where the program may unmap what it likes */
+        memo->left = 0;
     remember(memo, count_above, kept, (size_t)(kept_end - kept), count_below);
     return walk.count;
 }

@@ -122,7 +122,7 @@ size_t os_read(uintptr_t from, void *to, size_t bytes)
 {
     const struct iovec remote = {.iov_base = (void *)from, .iov_len = bytes};
     const struct iovec local = {.iov_base = to, .iov_len = bytes};
-    long self = kernel(SYS_getpid, 0, 0, 0, 0, 0);
+    long self = kernel(SYS_gettid, 0, 0, 0, 0, 0); /* the process's own number has no memory when its first thread has ended */
     long got = kernel6(SYS_process_vm_readv, self, (long)&local, 1, (long)&remote, 1, 0);
     return got > 0 ? (size_t)got : 0;
 }

@@ -58,6 +58,15 @@ static void strip_deleted(char *path, size_t length)
         path[length - more] = '\0';
 }
 
+const char *os_own_file(enum os_own which)
+{
+    static const char of_process[][19] = {"/proc/self/exe", "/proc/self/maps", "/proc/self/pagemap"};
+    static const char of_thread[][26] = {"/proc/thread-self/exe", "/proc/thread-self/maps", "/proc/thread-self/pagemap"};
+    char first;
+    bool is_there = !is_error(kernel(SYS_readlinkat, AT_FDCWD, (long)of_process[OS_OWN_PROGRAM], (long)&first, 1, 0));
+    return is_there ? of_process[which] : of_thread[which];
+}
+
 void os_program(struct os_program *program)
 {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -65,10 +74,11 @@ void os_program(struct os_program *program)
     uintptr_t base = os_program_base(headers, count);
     struct stat status = {0};
     memset(program, 0, sizeof *program);
-    long length = kernel(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)program->path, PROGRAM_PATH_MOST - 1, 0);
+    const char *file = os_own_file(OS_OWN_PROGRAM);
+    long length = kernel(SYS_readlinkat, AT_FDCWD, (long)file, (long)program->path, PROGRAM_PATH_MOST - 1, 0);
     program->path[is_error(length) ? 0 : length] = '\0';
     strip_deleted(program->path, strlen(program->path));
-    if (!is_error(kernel(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/exe", (long)&status, 0, 0)))
+    if (!is_error(kernel(SYS_newfstatat, AT_FDCWD, (long)file, (long)&status, 0, 0)))
         program->bytes = (uint64_t)status.st_size;
     for (size_t i = 0; i < count && program->build_id[0] == '\0'; i++)
         if (headers[i].p_type == PT_NOTE)

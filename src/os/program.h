@@ -16,6 +16,12 @@ struct os_program {
 
 void os_program(struct os_program *program);
 
+/* What the kernel says of the calling process's memory. */
+enum os_own { OS_OWN_PROGRAM, OS_OWN_MAPS, OS_OWN_PAGES };
+
+/* The path of such a file. Once the first thread has ended, by pthread_exit, only the others' are not empty. */
+const char *os_own_file(enum os_own which);
+
 /* What is added to the addresses in the program's file, of which the kernel says these program headers (AT_PHDR). */
 uintptr_t os_program_base(const void *headers, size_t count);
 

@@ -11,6 +11,7 @@
 #include "base/kernel.h"
 #include "os/lines.h"
 #include "os/os.h"
+#include "os/program.h"
 #include "os/tasks.h"
 
 /* Of more threads than these, stacks are looked at whole. */
@@ -183,13 +184,22 @@ static void look_at_mapping(struct search *search, const char *line)
 bool os_each_root(uintptr_t own_stack, void (*look)(uintptr_t start, uintptr_t end, void *argument), void *argument)
 {
     find_threads(own_stack);
-    if (!lines_open(&lines, "/proc/self/maps"))
+    if (!lines_open(&lines, os_own_file(OS_OWN_MAPS)))
         return false;
-    struct search search = {.look = look, .argument = argument, .pages = file_open("/proc/self/pagemap")};
-    for (const char *line; (line = lines_next(&lines)) != NULL;)
+    struct search search = {.look = look, .argument = argument, .pages = file_open(os_own_file(OS_OWN_PAGES))};
+    bool any = false;
+    for (const char *line; (line = lines_next(&lines)) != NULL; any = true)
         look_at_mapping(&search, line);
     lines_close(&lines);
     if (search.pages >= 0)
         file_close(search.pages);
-    return true;
+    return any;
+}
+
+void os_each_written(uintptr_t start, uintptr_t end, void (*look)(uintptr_t start, uintptr_t end, void *argument), void *argument)
+{
+    const struct search search = {.look = look, .argument = argument, .pages = file_open(os_own_file(OS_OWN_PAGES))};
+    look_at_pages(&search, start, end);
+    if (search.pages >= 0)
+        file_close(search.pages);
 }

@@ -11,4 +11,7 @@
  * `own_stack` on, others' as far as the kernel tells. One thread at a time. False: the kernel does not say what is mapped. */
 bool os_each_root(uintptr_t own_stack, void (*look)(uintptr_t start, uintptr_t end, void *argument), void *argument);
 
+/* The same for what of this memory has been written; for all of it, where the kernel does not say. Not within os_each_root. */
+void os_each_written(uintptr_t start, uintptr_t end, void (*look)(uintptr_t start, uintptr_t end, void *argument), void *argument);
+
 #endif

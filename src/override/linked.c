@@ -95,12 +95,13 @@ static NOINLINE void *new_array_at_the_door(size_t size)
     return free_is_ours() ? door_new_array(size) : door_malloc(size);
 }
 
-FRAGILE void *linked_new(size_t size)
+/* Not in line: its callers here are not FRAGILE. */
+FRAGILE NOINLINE void *linked_new(size_t size)
 {
     return malloc_is_ours() ? hot_malloc_or(size, new_at_the_door) : malloc(max_size(size, 1));
 }
 
-FRAGILE void *linked_new_array(size_t size)
+FRAGILE NOINLINE void *linked_new_array(size_t size)
 {
     return malloc_is_ours() ? hot_malloc_or(size, new_array_at_the_door) : malloc(max_size(size, 1));
 }

@@ -516,6 +516,81 @@ class Check(unittest.TestCase):
         """)
         self.assertEqual(run(*RUN, program).stderr, "")
 
+    def test_the_first_thread_may_end_first(self) -> None:
+        """From then on the kernel shows nothing of the process's memory by the process's own number."""
+        program = self.compiled("""
+            #include <pthread.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            static void *held;
+            static void *work(void *unused)
+            {
+                usleep(100000);
+                held = malloc(100);
+                void *volatile lost = malloc(77);
+                lost = NULL;
+                exit(0);
+            }
+            int main(void)
+            {
+                pthread_t thread;
+                pthread_create(&thread, NULL, work, NULL);
+                pthread_exit(NULL);
+            }
+        """)
+        report = run(*RUN, program).stderr
+        self.assertIn("Direct leak of 77 byte(s) in 1 object(s)", report)
+        self.assertIn(" in work ", report)
+        self.assertIn("SUMMARY: hakmem: 77 byte(s) leaked in 1 allocation(s)", report)
+        self.assertNotIn("warning", report)
+        profile = self.directory / "profile"
+        run(program, environment={**os.environ, "LD_PRELOAD": str(LIBRARY), "HAKMEM_PROFILE": f"1,{profile}"})
+        self.assertIn(str(program), profile.read_text().partition("MAPPED_LIBRARIES:\n")[2])
+
+    def test_of_large_blocks_only_what_was_written_is_searched(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            static void **table;
+            int main(void)
+            {
+                size_t words = (4ull << 30) / sizeof(void *);
+                table = calloc(words, sizeof(void *));
+                table[0] = malloc(100);
+                table[words / 2] = malloc(100);
+                table[words - 1] = malloc(100);
+                return 0;
+            }
+        """)
+        self.assertEqual(run(*RUN, program).stderr, "")
+
+    def test_a_crash_at_a_guarded_block_says_so(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            int main(void)
+            {
+                for (int i = 0; i < 10000000; i++) { /* until one is guarded */
+                    volatile char *p = malloc(24);
+                    free((void *)p);
+                    p[3];
+                }
+                return 0;
+            }
+        """)
+        report = run(
+            program, environment={"LD_PRELOAD": str(LIBRARY), "HAKMEM_GUARD": "1:64", "HAKMEM_CRASH": "1"}
+        ).stderr
+        self.assertIn("ERROR: hakmem: heap-use-after-free", report)
+        self.assertRegex(
+            report, "hakmem: crash: SIGSEGV at 0x[0-9a-f]+, thread [0-9]+: the address is among the guarded blocks"
+        )
+
+    def test_a_mismatch_in_a_program_at_a_fixed_address(self) -> None:
+        source = self.directory / "fixed.cpp"
+        source.write_text("#include <cstdlib>\nint main() { int *p = new int[3]; std::free(p); }")
+        program = source.with_suffix("")
+        subprocess.run(["c++", "-O0", "-w", "-fno-pie", "-no-pie", "-o", program, source], check=True)
+        self.assertIn("alloc-dealloc-mismatch (operator new[] vs free)", run(*RUN, program).stderr)
+
     def test_a_block_that_is_one_closed_page_is_passed_over(self) -> None:
         program = self.compiled("""
             #include <stdlib.h>

@@ -211,6 +211,16 @@ static void write_beyond(uintptr_t unused)
     kept[32] = 1;
 }
 
+/* Where no block has been yet. */
+static void read_far_beyond(uintptr_t unused)
+{
+    (void)unused;
+    start(1);
+    kept = guarded(32);
+    volatile char byte = kept[2 * os_page_size()];
+    (void)byte;
+}
+
 static void read_before(uintptr_t unused)
 {
     (void)unused;
@@ -281,6 +291,14 @@ static void free_twice(uintptr_t unused)
     hak_free(kept);
 }
 
+static void free_as_larger(uintptr_t unused)
+{
+    (void)unused;
+    start(1);
+    hak_free_sized(guarded(24), 24);
+    hak_free_sized(guarded(24), 25);
+}
+
 static void free_inside(uintptr_t unused)
 {
     (void)unused;
@@ -336,6 +354,7 @@ static void faults_are_reported(void)
                   ALLOCATED_BEFORE);
     EXPECT_REPORT(write_after_free, 0, SIGSEGV, HEADER("heap-use-after-free", WRITE), PLACE("23", "inside of", "24"), FREED);
     EXPECT_REPORT(write_beyond, 0, SIGSEGV, HEADER("heap-buffer-overflow", WRITE), PLACE("0", "after", "32"), ALLOCATED);
+    EXPECT_REPORT(read_far_beyond, 0, SIGSEGV, HEADER("heap-buffer-overflow", READ), PLACE("[0-9]+", "after", "32"), ALLOCATED);
     EXPECT_REPORT(read_before, 0, SIGSEGV, HEADER("heap-buffer-underflow", READ), PLACE("3", "before", "32"), ALLOCATED);
     EXPECT_REPORT(close_page, 0, SIGSEGV, HEADER("closed-page", READ), PLACE("5", "inside of", "32"), ALLOCATED);
     if (!process_is_emulated()) /* the emulator does not say that it was a jump */
@@ -359,6 +378,7 @@ static void bad_frees_are_reported(void)
                   ALLOCATED_BEFORE);
     EXPECT_REPORT(free_inside, 0, SIGABRT, HEADER("invalid-free", "free or realloc"), PLACE("16", "inside of", "64"),
                   ALLOCATED);
+    EXPECT_REPORT(free_as_larger, 0, SIGABRT, HEADER("new-delete-type-mismatch", "free or realloc"), ALLOCATED);
     EXPECT_REPORT(resize_after_free, 0, SIGABRT, HEADER("heap-use-after-free", "free or realloc"), FREED);
 }
 

@@ -264,7 +264,7 @@ static void resized_blocks_go_to_other_sites(void)
     hak_free(block);
     for (uint32_t i = 0; i < 3; i++) {
         sites_copy(i, &sites[i]);
-        uint32_t freed = 0;
+        uint64_t freed = 0;
         for (int j = 0; j < LIFETIMES; j++)
             freed += sites[i].lifetimes[j];
         CHECK(freed == (i == 1) && sites[i].live.count == 0 && sites[i].live.bytes == 0);

@@ -20,6 +20,8 @@ HAK_EXPORT int dlclose(void *handle)
         function = (close_function *)late_lookup_next("dlclose");
         store_relaxed(&found, function);
     }
+    /* Before, for who loads another in its place as soon as it is gone; and after, for what its own destructors have found out. */
+    unloaded_module();
     int result = function != NULL ? function(handle) : -1;
     unloaded_module();
     return result;

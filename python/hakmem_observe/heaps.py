@@ -14,7 +14,7 @@ _MOST_SIZE = 1 << 32
 @dataclass
 class ClassSums:
     out: int = 0  # blocks that are not in slabs
-    cached: int = 0
+    cached: int = 0  # of them, in magazines; those borrowed of the next fixed class are among that one's `out`
     more: dict[str, int] = field(default_factory=dict)
 
 
@@ -73,7 +73,7 @@ def _add_heap(
         cached = _cached(data, layout, i)
         one.out += out
         one.cached += cached
-        live_bytes += max(0, out - cached) * sizes[i]
+        live_bytes += (out - cached) * sizes[i]
         cached_bytes += cached * sizes[i]
     requested = max(0, _i64(data, layout.granted) - _i64(data, layout.budget) - _i64(data, layout.twin_budget))
     heaps.requested += requested
@@ -96,7 +96,7 @@ def _add_heap(
             "heap": _u32(data, layout.number),
             "thread": max(0, thread) if _u64(data, layout.tls) != 0 else 0,
             "requested_bytes": requested,
-            "live_bytes": live_bytes,
+            "live_bytes": max(0, live_bytes),
             "cached_bytes": cached_bytes,
             **own,
         }

@@ -130,7 +130,9 @@ class Reader:
             unix_ms=int(time.time() * 1000),
             library=self._library,
             uptime_ms=procfs.age_ms(pid),
-            memory=_memory(groups["memory"], counters, classes, units, self._layout.unit_bytes),
+            memory=_memory(
+                groups["memory"], counters, _live_bytes(sizes, heaps), classes, units, self._layout.unit_bytes
+            ),
             counters=counters,
             classes=classes,
             threads=heaps.threads,
@@ -166,15 +168,24 @@ def _classes(sizes: list[int], heaps: Heaps, units: Units, counters: set[str]) -
     return rows
 
 
+def _live_bytes(sizes: list[int], heaps: Heaps) -> int:
+    """What one class has borrowed of another is too much there and too little here."""
+    return max(0, sum((sums.out - sums.cached) * size for size, sums in zip(sizes, heaps.classes)))
+
+
 # What counts as charged, and is not in memory.
 _ABSENT = ("hole_bytes", "stock_clean_bytes", "untouched_bytes")
 
 
 def _memory(
-    told: dict[str, Number], counters: dict[str, Number], classes: list[dict[str, Any]], units: Units, unit: int
+    told: dict[str, Number],
+    counters: dict[str, Number],
+    live: int,
+    classes: list[dict[str, Any]],
+    units: Units,
+    unit: int,
 ) -> dict[str, Number]:
     """What the library counts itself counts; the rest comes from the walk."""
-    live = sum(row["live_blocks"] * row["size"] for row in classes)
     cached = sum(row["cached_blocks"] * row["size"] for row in classes)
     free = sum(row["slab_free_blocks"] * row["size"] for row in classes)
     slabs = int(told.get("slab_bytes") or live + cached + free)

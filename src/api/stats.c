@@ -31,11 +31,6 @@ void class_use_add(struct class_use *use, const struct heap *heap, unsigned clas
     use->out += taken;
 }
 
-static size_t above_zero(size_t difference)
-{
-    return (ptrdiff_t)difference > 0 ? difference : 0;
-}
-
 struct class_use class_use_sum(unsigned class)
 {
     struct class_use use = {0};
@@ -44,20 +39,19 @@ struct class_use class_use_sum(unsigned class)
     return use;
 }
 
-size_t class_use_live(const struct class_use *use)
+ptrdiff_t class_use_live(const struct class_use *use)
 {
-    return above_zero(use->out - use->cached);
+    return (ptrdiff_t)(use->out - use->cached);
 }
 
-/* What one class has borrowed of another is too much there and too little here. */
 static void add_classes(struct hak_stats *stats)
 {
-    size_t blocks = 0;
-    size_t bytes = 0;
+    ptrdiff_t blocks = 0;
+    ptrdiff_t bytes = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         struct class_use use = class_use_sum(class);
-        blocks += use.out - use.cached;
-        bytes += (use.out - use.cached) * size_class_bytes(class);
+        blocks += class_use_live(&use);
+        bytes += class_use_live(&use) * size_class_bytes(class);
         stats->cached_bytes += use.cached * size_class_bytes(class);
     }
     stats->small_blocks += above_zero(blocks);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/compiler.h"
 #include "config/size_class.h"
 #include "hakmem.h"
 
@@ -27,8 +28,15 @@ void class_use_add(struct class_use *use, const struct heap *heap, unsigned clas
 struct class_use class_use_sum(unsigned class);
 
 /* Those that are live. A magazine may hold blocks of slabs that another heap has adopted: it is right of all heaps together; and a class
- * that the learner has opened may have borrowed some of the next fixed one's. */
-size_t class_use_live(const struct class_use *use);
+ * that was opened at run time may have borrowed some of the next fixed one's, which are too few here, below 0 even, and too many there:
+ * only a sum over all classes is exact. */
+ptrdiff_t class_use_live(const struct class_use *use);
+
+/* What is no less than 0 but for what is counted elsewhere, or has changed meanwhile. */
+ALWAYS_INLINE size_t above_zero(ptrdiff_t count)
+{
+    return count > 0 ? (size_t)count : 0;
+}
 
 /* Free blocks of one heap. */
 struct heap_free {

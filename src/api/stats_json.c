@@ -58,7 +58,7 @@ static uint64_t held_bytes(void)
 
 static void memory(struct out *out)
 {
-    uint64_t live = 0;
+    ptrdiff_t live = 0;
     uint64_t cached = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++) {
         struct class_use use = class_use_sum(class);
@@ -66,9 +66,9 @@ static void memory(struct out *out)
         cached += use.cached * size_class_bytes(class);
     }
     uint64_t slabs = sum_of("slab_bytes");
-    uint64_t used = live + cached + sum_of("hole_bytes");
+    uint64_t used = above_zero(live) + cached + sum_of("hole_bytes");
     uint64_t metadata = sum_of("metadata_bytes");
-    out_print(out, ",\"memory\":{\"small_live_bytes\":%lu", (unsigned long)live);
+    out_print(out, ",\"memory\":{\"small_live_bytes\":%lu", (unsigned long)above_zero(live));
     number(out, "cached_bytes", cached);
     number(out, "slab_free_bytes", slabs > used ? slabs - used : 0);
     number(out, "held_bytes", held_bytes());
@@ -92,7 +92,7 @@ static void row_of_class(struct out *out, unsigned class, const char *before)
 {
     struct class_use use = class_use_sum(class);
     out_print(out, "%s{\"class\":%u,\"size\":%u", before, class, size_class_bytes(class));
-    number(out, "live_blocks", class_use_live(&use));
+    number(out, "live_blocks", above_zero(class_use_live(&use)));
     number(out, "cached_blocks", use.cached);
     number(out, "slab_free_blocks", use.in_slabs);
     for (size_t i = 0; i < metric_count; i++) {
@@ -129,7 +129,7 @@ static void classes(struct out *out)
 
 static void row_of_heap(struct out *out, const struct heap *heap, const char *before)
 {
-    uint64_t live = 0;
+    ptrdiff_t live = 0;
     uint64_t cached = 0;
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {
         struct class_use use = {0};
@@ -140,7 +140,7 @@ static void row_of_heap(struct out *out, const struct heap *heap, const char *be
     bool has_thread = load_relaxed(&heap->tls) != NULL;
     out_print(out, "%s{\"heap\":%u,\"thread\":%d", before, heap->number, has_thread ? load_relaxed(&heap->thread.number) : 0);
     number(out, "requested_bytes", heap_requested(heap));
-    number(out, "live_bytes", live);
+    number(out, "live_bytes", above_zero(live));
     number(out, "cached_bytes", cached);
     for (size_t i = 0; i < metric_count; i++)
         if (is_of_heap(&metrics[i]) && metrics[i].group <= METRIC_COUNTERS)

@@ -44,6 +44,7 @@ struct family {
     /* NULL where hakmem does not serve the family. */
     size_t (*prewarm)(size_t size, size_t count);
     const char *(*version)(void);
+    int (*mode_set)(const char *name);
 };
 
 extern const struct family family;

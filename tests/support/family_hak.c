@@ -26,6 +26,7 @@ const struct family family = {
     .free_aligned_sized = hak_free_aligned_sized,
     .prewarm = hak_prewarm,
     .version = hak_version,
+    .mode_set = hak_mode_set,
 };
 
 void family_require_hakmem(void)

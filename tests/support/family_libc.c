@@ -11,6 +11,7 @@ extern void free_sized(void *ptr, size_t size) __attribute__((weak));
 extern void free_aligned_sized(void *ptr, size_t alignment, size_t size) __attribute__((weak));
 extern size_t hak_prewarm(size_t size, size_t count) __attribute__((weak));
 extern const char *hak_version(void) __attribute__((weak));
+extern int hak_mode_set(const char *name) __attribute__((weak));
 
 /* mallinfo under another name, because glibc's header marks it as deprecated. */
 extern struct mallinfo mallinfo_of_libc(void) __asm__("mallinfo") __attribute__((weak));
@@ -39,6 +40,7 @@ const struct family family = {
     .malloc_stats = malloc_stats,
     .prewarm = hak_prewarm,
     .version = hak_version,
+    .mode_set = hak_mode_set,
 };
 
 void family_require_hakmem(void)
@@ -56,7 +58,8 @@ void family_require_hakmem(void)
     }
     /* Looking at them here makes the linker leave them to the dynamic one: in a table alone they would be NULL. */
     if (family.cfree == NULL || family.free_sized == NULL || family.free_aligned_sized == NULL ||
-        family.pvalloc == NULL || family.malloc_trim == NULL || family.prewarm == NULL) {
+        family.pvalloc == NULL || family.malloc_trim == NULL || family.prewarm == NULL ||
+        family.mode_set == NULL) {
         fputs("hakmem does not serve all of the family\n", stderr);
         exit(99);
     }

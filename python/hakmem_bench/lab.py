@@ -94,6 +94,8 @@ def check_output(output: Path | None) -> None:
         raise CannotError(f"--output {output}: its page is to have that name; legal is another, as FILE.json")
     if output.is_dir():
         raise CannotError(f"--output {output}: is a directory; legal is the name of a file")
+    if output.exists():
+        raise CannotError(f"--output {output}: it exists; legal is a new file")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=output.parent):

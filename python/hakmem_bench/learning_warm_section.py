@@ -42,8 +42,9 @@ def section(result: Result) -> str:
     parts = [
         f"Measured by `./hakmem bench learning --parts warm` ({told}). One run in mode "
         "learning, with other numbers drawn, saves its policy. Then runs of the same program begin with that (*warm*) "
-        "or without, by turns: in mode learning, which goes on learning, and in mode balanced, which leaves it as it "
-        "is. Ratios are of pairs of runs. Memory and cost are counts; time is that on processors.",
+        "or without, by turns: in mode learning, which goes on learning, and in mode balanced, which changes nothing "
+        "of it but size classes, in large heaps. Ratios are of pairs of runs. Memory and cost are counts; time is that "
+        "on processors.",
         *([] if result.complete else [INTERRUPTED]),
         _classes(figures),
         _records(figures),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -155,7 +156,7 @@ class Result:
 def write_file(path: Path, kept: dict[str, Any]) -> None:
     """Whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".tmp")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     unfinished.write_text(json.dumps(kept, indent=1) + "\n")
     unfinished.replace(path)
 

@@ -281,6 +281,7 @@ class Safety(unittest.TestCase):
                 ("result.html", "its page is to have that name; legal is another, as FILE.json"),
                 ("", "is a directory; legal is the name of a file"),
                 ("file/result.json", "Not a directory|File exists"),
+                ("file", "it exists; legal is a new file"),
             ):
                 output = f"{directory}/{name}".rstrip("/")
                 errors = io.StringIO()

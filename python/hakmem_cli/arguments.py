@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from hakmem_cli.say import CANNOT, CannotError, say
 
@@ -54,12 +54,12 @@ def _prepare_streams() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
-def _why_not_written() -> OSError | None:
-    """Of what is left for standard output. It goes nowhere then: Python would try again at its end, and complain."""
+def _why_not_written(stream: TextIO) -> OSError | None:
+    """Of what is left for a stream. It goes nowhere then: Python would try again at its end, and complain."""
     try:
-        sys.stdout.flush()
+        stream.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return error
     return None
 
@@ -89,9 +89,10 @@ def ended(command: Callable[[], int]) -> int:
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
         code, said = CANNOT, f"{where}{error.strerror or error}"
-    why = _why_not_written()
+    why = _why_not_written(sys.stdout)
     if why is not None and not isinstance(why, BrokenPipeError):
         code, said = CANNOT, f"standard output: {why.strerror}"
     if said:
         say(said)
+    _why_not_written(sys.stderr)
     return code

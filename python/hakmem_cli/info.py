@@ -54,21 +54,25 @@ def _limit(which: int) -> str:
     return soft if soft == hard else f"{soft} (can be raised to {hard})"
 
 
-def _cgroup_limit() -> str:
-    """The lowest limit on the way from our group to the root, of version 1 or 2."""
+def cgroup_limit(process: str = "self") -> int | None:
+    """The lowest limit in bytes on the way from a process's group to the root, of version 1 or 2; or none."""
     limits = []
-    for line in _read("/proc/self/cgroup", "").splitlines():
+    for line in _read(f"/proc/{process}/cgroup", "").splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
         root = Path("/sys/fs/cgroup/memory" if controllers else "/sys/fs/cgroup")
-        name = "memory.limit_in_bytes" if controllers else "memory.max"
+        names = ("memory.limit_in_bytes",) if controllers else ("memory.max", "memory.high")
         own = root / group.lstrip("/")
-        for directory in (own, *own.parents):
-            text = _read(directory / name, "")
-            if text.isdigit() and int(text) < 2**60:  # version 1 says "unlimited" with a huge number
-                limits.append(int(text))
-    return _bytes(min(limits)) if limits else "unlimited"
+        texts = [_read(directory / name, "") for directory in (own, *own.parents) for name in names]
+        # Version 1 says "unlimited" with a huge number.
+        limits += [int(text) for text in texts if text.isdigit() and int(text) < 2**60]
+    return min(limits, default=None)
+
+
+def _cgroup_limit() -> str:
+    limit = cgroup_limit()
+    return "unlimited" if limit is None else _bytes(limit)
 
 
 def _processor() -> str:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hakmem_cli import build, policy_text, symbolize
+from hakmem_cli import build, live, policy_text, symbolize
 from hakmem_cli.modes import LEARNING_MODES, LEARNS
 from hakmem_cli.say import CannotError, say
 
@@ -93,7 +93,7 @@ def live_directory() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     # Who becomes root by way of su keeps the variable, and may write there; but it is another user's.
     usable = runtime.startswith("/") and os.access(runtime, os.W_OK) and os.stat(runtime).st_uid == os.geteuid()
-    path = Path(runtime, "hakmem") if usable else Path("/dev/shm", f"hakmem-{os.geteuid()}")
+    path = live.of_session(runtime) if usable else live.of_user(os.geteuid())
     try:
         path.mkdir(mode=0o700, exist_ok=True)
         found = path.lstat()

@@ -2,6 +2,7 @@
 
 import functools
 import sys
+from contextlib import suppress
 
 CANNOT = 2
 
@@ -20,4 +21,6 @@ def printable(text: str) -> str:
 
 
 def say(text: str) -> None:
-    print(f"hakmem: {printable(text)}", file=sys.stderr, flush=True)
+    """Where standard error cannot be written nobody can be told, which changes nothing else."""
+    with suppress(OSError):
+        print(f"hakmem: {printable(text)}", file=sys.stderr, flush=True)

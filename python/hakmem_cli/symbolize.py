@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -161,11 +162,12 @@ def _pass_on(lines: Iterable[str], to: TextIO) -> None:
 
 
 def follow(report: TextIO, ended: threading.Event) -> None:
-    """Shows a report on standard error while it is written."""
+    """Shows a report on standard error while it is written. If that cannot be written, nobody reads on."""
     lines: Iterable[str] = _growing(report, ended)
     if shutil.which(TOOL) is not None:
         lines = symbolized(lines)
-    _pass_on(lines, sys.stderr)
+    with suppress(OSError):
+        _pass_on(lines, sys.stderr)
 
 
 def symbolize(path: str | None) -> int:

@@ -74,7 +74,7 @@ def doctor(parsed: argparse.Namespace) -> int:
     if not words or not words[0].isdigit():
         findings = chain(environment.check_library(library), environment.check(os.environ, library))
         found += _show(console, "Environment", findings)
-    found += _show(console, "Machine", machine.check())
+    found += _show(console, "Machine", machine.check(words[0] if words and words[0].isdigit() else "self"))
     counts = {level: sum(finding.level is level for finding in found) for level in Level}
     bad = counts[Level.WARNING] + counts[Level.PROBLEM]
     text = (

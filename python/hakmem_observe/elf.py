@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
+from elftools.construct.core import ConstructError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, SymbolTableSection
 
@@ -17,7 +18,20 @@ from hakmem_cli.symbolize import Function
 _SYMBOL = struct.Struct("<IBBHQQ")
 _FUNCTIONS = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
-_UNREADABLE = (OSError, ELFError, ValueError, struct.error)
+UNREADABLE = (
+    OSError,
+    ELFError,
+    ConstructError,
+    ValueError,
+    KeyError,
+    AttributeError,
+    TypeError,
+    OverflowError,
+    AssertionError,
+    MemoryError,
+    struct.error,
+)
+"""Of a file that is not there, or no ELF file, or a damaged one: pyelftools checks little of what it reads."""
 
 
 @dataclass
@@ -54,7 +68,7 @@ def binary(path: Path) -> Binary | None:
                         if note["n_name"] == "GNU" and note["n_type"] == "NT_GNU_BUILD_ID":
                             found.build_id = str(note["n_desc"])
             return found
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
@@ -75,5 +89,5 @@ def functions(path: Path) -> list[Function]:
     """Of each in the tables of symbols, by address. None of a file that is gone by now."""
     try:
         return sorted(_functions(path))
-    except _UNREADABLE:
+    except UNREADABLE:
         return []

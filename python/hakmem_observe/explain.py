@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,7 +165,7 @@ def _of_process(pid: int) -> list[Snapshot]:
     with process.scratch() as scratch:
         result = process.request(Request.WRITE_STATISTICS, path=f"{scratch.inside}/statistics")
         if result:
-            raise CannotError(f"process {pid}: its statistics cannot be written, error {result}")
+            raise CannotError(f"process {pid}: its statistics cannot be written: {os.strerror(result)}")
         return decode_series(scratch.read("statistics"), f"process {pid}")
 
 

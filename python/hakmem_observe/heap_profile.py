@@ -11,7 +11,7 @@ from hakmem_observe.stacks import LIFETIMES, Amount, Module
 _NUMBER = r"(\d{1,18})"
 _TOTALS = rf" *{_NUMBER}: *{_NUMBER} *\[ *{_NUMBER}: *{_NUMBER}\]"
 _HEADER = re.compile(rf"heap profile:{_TOTALS} *@ heap_v2/{_NUMBER}")
-_OWN = re.compile(r"# hakmem-profile (\d+)((?: \w+=\S*)*)")
+_OWN = re.compile(rf"# hakmem-profile {_NUMBER}((?: \w+=\S*)*)")
 _SITE = re.compile(rf"{_TOTALS} @((?: 0x[0-9a-f]{{1,16}})*)")
 _PEAK = re.compile(rf"# peak {_NUMBER} {_NUMBER} lifetimes((?: \d{{1,18}}){{{len(LIFETIMES)}}})")
 _MAPS = "MAPPED_LIBRARIES:"

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from hakmem_cli import live
 from hakmem_cli.say import CannotError
 from hakmem_observe import procfs
 from hakmem_observe.errors import AbsentError, TornError
@@ -28,11 +29,9 @@ _TRIES = 100
 def places(pid: int, uid: int) -> list[Path]:
     named, runtime = os.environ.get("HAKMEM_LIVE"), os.environ.get("XDG_RUNTIME_DIR")
     found = [Path(named) / str(pid)] if named else []
-    found += [Path(runtime) / "hakmem" / str(pid)] if runtime else []
-    for path in (Path(f"/run/user/{uid}/hakmem/{pid}"), Path(f"/dev/shm/hakmem-{uid}/{pid}")):
-        if path not in found:
-            found.append(path)
-    return found
+    directories = [live.of_session(runtime)] if runtime else []
+    directories += [live.of_session(f"/run/user/{uid}"), live.of_user(uid)]
+    return [*dict.fromkeys([*found, *(directory / str(pid) for directory in directories)])]
 
 
 def _open(path: Path, uid: int) -> mmap.mmap | None:

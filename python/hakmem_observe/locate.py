@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from hakmem_observe import procfs
+from hakmem_observe.elf import UNREADABLE
 from hakmem_observe.errors import AbsentError, DeniedError
 from hakmem_observe.layout import MAGIC, control_offsets
 from hakmem_observe.memory import Memory
@@ -22,9 +22,6 @@ from hakmem_observe.procfs import Mapping
 SYMBOL = "hak_control"
 
 _MOST_DATA = 16 << 20
-
-_UNREADABLE = (OSError, ELFError, ValueError, KeyError, AttributeError, TypeError, OverflowError)
-"""Of a file that is not there, or no ELF file, or a damaged one."""
 
 _Loads = list[tuple[int, int, int]]
 """Of each loaded segment: offset in the file, bytes there, and address."""
@@ -67,7 +64,7 @@ def value_of(path: Path, name: str) -> tuple[int, _Loads] | None:
                 for symbol in symbols or []:
                     if symbol["st_shndx"] != "SHN_UNDEF":
                         return symbol["st_value"], loads
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
     return None
 
@@ -81,7 +78,7 @@ def value_in_data(path: Path) -> tuple[int, _Loads] | None:
                 if segment["p_flags"] & P_FLAGS.PF_W and segment["p_filesz"] <= _MOST_DATA:
                     for at in control_offsets(segment.data()):
                         return segment["p_vaddr"] + at, _loads(segments)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
     return None
 

@@ -1,8 +1,10 @@
-"""A snapshot as OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/)."""
+"""A snapshot as text for Prometheus, in either of its forms: OpenMetrics (https://prometheus.io/docs/specs/om/open_metrics_spec/),
+and the older one, which node_exporter reads from files."""
 
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import Any
 
 from hakmem_observe import words
@@ -17,10 +19,18 @@ def _quote(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
+class Form(Enum):
+    OPENMETRICS = "openmetrics"
+    PROMETHEUS = "prometheus"
+
+
 class _Families:
     """Metric families in order of their names' first use; the samples of a family stand together."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, form: Form) -> None:
+        self._form = form
+        # One reader may be given files of several processes.
+        self._labels = {"pid": snapshot.pid} if form is Form.PROMETHEUS else {}
         self._lines: dict[str, list[str]] = {}
         self._kinds: dict[str, str] = {}
         self._about = {**words.ABOUT, **snapshot.about}
@@ -34,20 +44,25 @@ class _Families:
         family = family.removesuffix("_total") if kind == "counter" else family
         if self._kinds.setdefault(family, kind) != kind:
             return  # a name of two kinds: the first one counts
+        sample = family + {"counter": "_total", "info": "_info"}.get(kind, "")
         if family not in self._lines:
-            unit = family.rpartition("_")[2]
-            lines = [f"# TYPE {family} {kind}"]
-            lines += [f"# UNIT {family} {unit}"] if unit in _UNITS else []
-            text = self._about.get(about or name, about)
-            lines += [f"# HELP {family} {_quote(text)}"] if text else []
-            self._lines[family] = lines
-        shown = ",".join(f'{key}="{_quote(str(label))}"' for key, label in labels.items())
-        suffix = {"counter": "_total", "info": "_info"}.get(kind, "")
+            self._lines[family] = self._head(family, sample, kind, self._about.get(about or name, about))
+        shown = ",".join(f'{key}="{_quote(str(label))}"' for key, label in {**self._labels, **labels}.items())
         braces = f"{{{shown}}}" if shown else ""
-        self._lines[family].append(f"{family}{suffix}{braces} {value}")
+        self._lines[family].append(f"{sample}{braces} {value}")
+
+    def _head(self, family: str, sample: str, kind: str, text: str) -> list[str]:
+        """The older form knows no families and no units, and nothing of kind info."""
+        is_old = self._form is Form.PROMETHEUS
+        named = sample if is_old else family
+        lines = [f"# TYPE {named} {'gauge' if is_old and kind == 'info' else kind}"]
+        unit = family.rpartition("_")[2]
+        lines += [f"# UNIT {family} {unit}"] if unit in _UNITS and not is_old else []
+        return lines + ([f"# HELP {named} {_quote(text)}"] if text else [])
 
     def text(self) -> str:
-        return "\n".join(line for lines in self._lines.values() for line in lines) + "\n# EOF\n"
+        end = "# EOF\n" if self._form is Form.OPENMETRICS else ""
+        return "\n".join(line for lines in self._lines.values() for line in lines) + "\n" + end
 
 
 def _add_rows(families: _Families, prefix: str, rows: list[dict[str, Any]], keys: dict[str, str]) -> None:
@@ -62,8 +77,8 @@ def _add_rows(families: _Families, prefix: str, rows: list[dict[str, Any]], keys
                 families.add(f"{prefix}_{name}", value, kind, name, **labels)
 
 
-def render(snapshot: Snapshot) -> str:
-    families = _Families(snapshot)
+def render(snapshot: Snapshot, form: Form = Form.OPENMETRICS) -> str:
+    families = _Families(snapshot, form)
     families.add("library", 1, "info", "which library it is", version=snapshot.library, pid=snapshot.pid)
     if snapshot.mode:
         families.add("mode", 1, "info", "which values the allocator's policy has", mode=snapshot.mode)

@@ -24,6 +24,7 @@ _OWN = re.compile(
 )
 _LIFETIMES = "lifetimes"
 _NOTE = "note: "
+_COUNT = re.compile(r"[0-9]{1,20}")
 _MOST_BYTES = 1 << 30
 """Of a file when uncompressed: more is refused."""
 
@@ -38,7 +39,8 @@ class _Writer:
         self.modules = {module: number for number, module in enumerate(profile.modules, start=1)}
 
     def text(self, text: str) -> int:
-        return self.strings.setdefault(text, len(self.strings))
+        """Names of files may be no UTF-8, which is all that protobuf has."""
+        return self.strings.setdefault(text.encode(errors="replace").decode(), len(self.strings))
 
     def write(self) -> bytes:
         profile, message = self.profile, self.message
@@ -161,7 +163,7 @@ def _profile(message: Any) -> Profile:
             raise NotAProfileError("a damaged pprof profile")
         labels = {strings[label.key]: label for label in sample.label}
         words = strings[labels[_LIFETIMES].str].split() if _LIFETIMES in labels else ["0"] * len(LIFETIMES)
-        if len(words) != len(LIFETIMES):
+        if len(words) != len(LIFETIMES) or not all(map(_COUNT.fullmatch, words)):
             raise ValueError(words)
         live, allocated, peak = (Amount(*values[at : at + 2]) for at in (0, 2, 4))
         block_bytes = labels["bytes"].num if "bytes" in labels else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from hakmem_observe.stacks import Profile
 
 FORMATS = {"pprof": ".pb.gz", "collapsed": ".collapsed", "heap_v2": ".heap"}
 """And how their names end."""
+_LARGEST = 1 << 30
 
 
 def is_profile(data: bytes) -> bool:
@@ -24,10 +27,18 @@ def read(path: Path) -> Profile:
 
 
 def read_bytes(path: Path) -> bytes:
+    """Of a file or a pipe."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) and not stat.S_ISFIFO(found.st_mode):
+                raise CannotError(f"{path}: neither a file nor a pipe")
+            data = file.read(_LARGEST + 1) if found.st_size <= _LARGEST else b""
     except OSError as error:
         raise CannotError(f"{path}: {error.strerror}") from error
+    if max(found.st_size, len(data)) > _LARGEST:
+        raise CannotError(f"{path}: larger than 1 GiB; legal are profiles and statistics of hakmem")
+    return data
 
 
 def decode(data: bytes, name: str, roots: Iterable[Path] = (Path("/"),), running: Path | None = None) -> Profile:
@@ -35,7 +46,7 @@ def decode(data: bytes, name: str, roots: Iterable[Path] = (Path("/"),), running
     try:
         if data.startswith(pprof.MAGIC):
             return pprof.decode(data)
-        return symbols.resolve(heap_profile.parse(data.decode(errors="replace")), roots, running)
+        return symbols.resolve(heap_profile.parse(data.decode(errors="surrogateescape")), roots, running)
     except NotAProfileError as error:
         raise CannotError(f"{name}: {error}") from error
 

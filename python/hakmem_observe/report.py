@@ -23,12 +23,11 @@ def _given(files: list[str], pid: int | None) -> report_page.Given:
     """Each file is known by its content."""
     profiles, series = [], []
     for name in files:
-        path = Path(name)
-        data = profile_files.read_bytes(path)
+        data = profile_files.read_bytes(Path(name))
         if profile_files.is_profile(data):
             profiles.append(profile_files.decode(data, name))
-        elif data.lstrip()[:1] == b"{":
-            series.append(snapshot.read_series(path))
+        elif snapshot.is_series(data):
+            series.append(snapshot.decode_series(data, name))
         else:
             raise CannotError(f"{name}: neither a profile (heap_v2, .pb.gz) nor statistics (JSON lines) of hakmem")
     if len(profiles) > 1 or len(series) > 1:

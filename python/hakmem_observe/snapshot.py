@@ -216,7 +216,7 @@ def parse_series(text: str, where: str) -> list[Snapshot]:
     while position < len(text):
         is_first = not series and not torn
         try:
-            if text[position] != "{" and not is_first:
+            if text[position] != "{" and (not is_first or _OBJECT.search(text)):
                 raise json.JSONDecodeError("Expecting an object", text, position)
             told, end = DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
@@ -235,6 +235,11 @@ def parse_series(text: str, where: str) -> list[Snapshot]:
     if not series:
         raise CannotError(f"{where}: the file is empty; legal is a statistics file, see HAKMEM_STATS")
     return series
+
+
+def is_series(data: bytes) -> bool:
+    """Or at least means to be one; a log may come before it."""
+    return data.lstrip()[:1] == b"{" or re.search(_OBJECT.pattern.encode(), data) is not None
 
 
 def decode_series(data: bytes, where: str) -> list[Snapshot]:

@@ -19,8 +19,8 @@ from hakmem_observe.remote import Process
 from hakmem_observe.snapshot import Snapshot, read_series
 
 USE = (
-    "hakmem stat PID|FILE [--json | --openmetrics | --explain], hakmem stat PID --every SECONDS [--output FILE]; "
-    "a file whose name is a number: ./NUMBER"
+    "hakmem stat PID|FILE [--json | --openmetrics | --prometheus | --explain], "
+    "hakmem stat PID --every SECONDS [--output FILE]; a file whose name is a number: ./NUMBER"
 )
 
 
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="one JSON object")
     how.add_argument("--openmetrics", action="store_true", help="OpenMetrics text, as Prometheus reads it")
+    how.add_argument("--prometheus", action="store_true", help="its older text, as node_exporter reads it from files")
     how.add_argument("--explain", action="store_true", help="tables that say what the numbers mean")
     how.add_argument(
         "--every", type=seconds, metavar="SECONDS", help="a series: a JSON object a line, until interrupted"
@@ -51,8 +52,11 @@ def show(snapshot: Snapshot, parsed: argparse.Namespace, what: str = "") -> int:
         print(snapshot.to_line())
     elif parsed.openmetrics:
         print(openmetrics.render(snapshot), end="")
+    elif parsed.prometheus:
+        print(openmetrics.render(snapshot, openmetrics.Form.PROMETHEUS), end="")
     else:
-        console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160)
+        width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160
+        console = Console(width=width, markup=False, emoji=False)  # names are others': nothing in them is markup
         with console.capture() as captured:
             tables.print_snapshot(snapshot, console, what, parsed.explain)
         print(captured.get(), end="")

@@ -12,10 +12,12 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import fakes
 
+from hakmem_cli import info
 from hakmem_cli.say import CannotError
 from hakmem_observe import doctor
 from hakmem_observe.checks import environment, machine, program, running
@@ -181,6 +183,12 @@ class Environment(unittest.TestCase):
         self.assertIn(f"{path}: line 1: ", texts(self.check(HAKMEM_POLICY=str(path)), Level.WARNING))
         self.assertEqual(path.read_text(), "notes\n")
 
+    def test_disabled(self) -> None:
+        self.assertIn("without the library", texts(self.check(HAKMEM_DISABLE="1"), Level.WARNING))
+        told = texts(self.check(HAKMEM_DISABLE="yes"), Level.WARNING)
+        self.assertIn("HAKMEM_DISABLE=yes: legal values are 0, 1; using 0", told)
+        self.assertEqual(texts(self.check(HAKMEM_DISABLE="0"), Level.WARNING), "")
+
     def test_preload(self) -> None:
         self.assertIn("not there", texts(self.check(LD_PRELOAD="/x/libhakmem.so.1"), Level.PROBLEM))
         self.assertIn("after /a.so", texts(self.check(LD_PRELOAD=f"/a.so {fakes.library()}"), Level.WARNING))
@@ -210,10 +218,45 @@ class Machine(unittest.TestCase):
         with mock.patch.object(resource, "getrlimit", return_value=(1 << 30, 1 << 30)):
             self.assertIn("RLIMIT_AS is 1.0 GiB", self.warnings())
 
+    def test_the_group_s_limit(self) -> None:
+        files = {
+            "/proc/9/cgroup": "0::/a/b\n",
+            "/sys/fs/cgroup/a/memory.high": "8388608",
+            "/sys/fs/cgroup/memory.max": "max",
+        }
+        with mock.patch.object(info, "_read", lambda path, otherwise="": files.get(str(path), otherwise)):
+            self.assertEqual(info.cgroup_limit("9"), 8 << 20)
+            self.assertIn("memory: 8.0 MiB; hakmem's soft limit is 7.0 MiB", texts(list(machine.check("9")), Level.OK))
+            self.assertIsNone(info.cgroup_limit("10"))
+
 
 class Running(fakes.FakeTest):
     def check(self, pid: int) -> list[Finding]:
         return running.check(pid, fakes.library())
+
+    def test_one_that_will_not_be_looked_at(self) -> None:
+        refused = CannotError("it may not be looked at")
+        with mock.patch.object(running, "_RUN_SECONDS", 0.2), mock.patch.object(running, "check", side_effect=refused):
+            found = running.run(["sleep", "60"], fakes.library())
+        self.assertIn("it may not be looked at", texts(found, Level.WARNING))
+
+    def test_one_that_becomes_another_user_s(self) -> None:
+        started = []
+        real = subprocess.Popen
+
+        def start(*words: Any, **more: Any) -> Any:
+            started.append(real(*words, **more))
+            return started[-1]
+
+        with (
+            mock.patch.object(running, "_RUN_SECONDS", 0.2),
+            mock.patch.object(running.os, "killpg", side_effect=PermissionError),
+            mock.patch.object(running.subprocess, "Popen", start),
+        ):
+            found = running.run(["sleep", "60"], fakes.library())
+        started[0].kill()
+        started[0].wait()
+        self.assertIn(f"process {started[0].pid} has become another user's and goes on", texts(found, Level.WARNING))
 
     def test_served(self) -> None:
         found = self.check(self.start().pid)

@@ -7,11 +7,11 @@ import struct
 import tempfile
 import time
 import unittest
-from pathlib import Path
 from unittest import mock
 
 import fakes
 
+from hakmem_cli import live
 from hakmem_cli.say import CannotError
 from hakmem_observe import live_page, locate, procfs
 from hakmem_observe.errors import DeniedError
@@ -26,7 +26,7 @@ class Page(fakes.FakeTest):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.process = self.start()
-        self.path = Path(directory.name) / "hakmem" / str(self.process.pid)
+        self.path = live.of_session(directory.name) / str(self.process.pid)
         self.path.parent.mkdir()
         environment = mock.patch.dict(os.environ, {"XDG_RUNTIME_DIR": directory.name})
         environment.start()
@@ -119,7 +119,7 @@ class Page(fakes.FakeTest):
         self.refused("never at rest")
 
     def test_places(self) -> None:
-        self.assertEqual(live_page.places(7, 42)[-1], Path("/dev/shm/hakmem-42/7"))
+        self.assertEqual(live_page.places(7, 42)[-1], live.of_user(42) / "7")
 
 
 if __name__ == "__main__":

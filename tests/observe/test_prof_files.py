@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
+import os
 import random
 import re
 import shutil
@@ -17,6 +19,7 @@ import fake_profile
 import fake_stacks
 
 from hakmem_cli import symbolize
+from hakmem_cli.say import CannotError
 from hakmem_observe import collapsed, elf, pprof, pprof_schema, profile_files, symbols
 from hakmem_observe.heap_profile import NotAProfileError, scale
 from hakmem_observe.stacks import Amount, Profile, sum_of
@@ -70,6 +73,52 @@ class Files(unittest.TestCase):
 
     def test_what_was_written_is_read_back(self) -> None:
         self.assertEqual(profile_files.read(self.pprof), self.profile)
+
+    def test_what_cannot_be_a_profile_is_not_read(self) -> None:
+        large = self.directory / "core"
+        with large.open("wb") as file:
+            file.truncate((1 << 30) + 1)
+        for path, why in ((large, "larger than 1 GiB"), (Path("/dev/zero"), "neither a file nor a pipe")):
+            with self.assertRaisesRegex(CannotError, f"{path}: {why}"):
+                profile_files.read(path)
+
+    def test_lifetimes_are_numbers(self) -> None:
+        site = self.profile.sites[0]
+        for bad in (-9, 10**400):
+            sites = (dataclasses.replace(site, lifetimes=(bad, *[0] * (len(site.lifetimes) - 1))),)
+            data = pprof.encode(dataclasses.replace(self.profile, sites=sites))
+            with self.assertRaisesRegex(NotAProfileError, "damaged"):
+                pprof.decode(data)
+
+    def test_names_that_are_no_utf_8(self) -> None:
+        """The file is found; what pprof gets is UTF-8."""
+        program = Path(os.fsdecode(os.fsencode(self.directory) + b"/caf\xe9"))
+        shutil.copy(self.program, program)
+        text = self.heap.read_text().replace(str(self.program), str(program))
+        other = self.directory / "other.heap"
+        other.write_bytes(os.fsencode(text))
+        profile = profile_files.read(other)
+        names = {frame.name for site in profile.sites for frame in site.frames()}
+        self.assertEqual(names, {frame.name for site in self.profile.sites for frame in site.frames()})
+        paths = {module.path for module in pprof.decode(pprof.encode(profile)).modules}
+        self.assertIn(f"{self.directory}/caf?", paths)
+
+    def test_damaged_programs_have_no_names(self) -> None:
+        """Whatever the damage."""
+        whole = self.program.read_bytes()
+        path = self.directory / "damaged"
+        chance = random.Random(1)
+        for _ in range(300):
+            data = bytearray(whole)
+            for _ in range(8):
+                # Headers lie at both ends.
+                at = chance.choice(
+                    (chance.randrange(1024), chance.randrange(len(data)), len(data) - 1 - chance.randrange(3000))
+                )
+                data[at] = chance.choice((0, 1, 0x7F, 0xFF, chance.randrange(256)))
+            path.write_bytes(data)
+            elf.binary(path)
+            elf.functions(path)
 
     def test_go_sees_the_same(self) -> None:
         if shutil.which("go") is None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import fakes
+from prometheus_client import parser
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from hakmem_observe.snapshot import read_series
@@ -96,6 +97,36 @@ class Forms(fakes.FakeTest):
         families = {family.name: family for family in text_string_to_metric_families(done.stdout)}
         self.assertEqual(families["hakmem_library"].samples[0].labels["version"], 'a"b\\c\nd')
         self.assertEqual(families["hakmem_x"].samples[0].value, 2)
+
+    def test_the_older_text_is_valid(self) -> None:
+        told = {"schema": "hakmem-stats", "version": 1, "library": "0.1.0", "pid": 7, "unix_ms": 1}
+        told |= {"counters": {"refills": 3}, "memory": {"held_bytes": 9}}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(told, file)
+            file.flush()
+            done = fakes.hakmem("stat", file.name, "--prometheus")
+        samples = {
+            sample.name: sample
+            for family in parser.text_string_to_metric_families(done.stdout)
+            for sample in family.samples
+        }
+        self.assertEqual({sample.labels["pid"] for sample in samples.values()}, {"7"})
+        self.assertEqual((samples["hakmem_refills_total"].value, samples["hakmem_memory_held_bytes"].value), (3, 9))
+        self.assertIn("# TYPE hakmem_refills_total counter\n", done.stdout)
+        self.assertIn("# TYPE hakmem_library_info gauge\n", done.stdout)
+        self.assertNotRegex(done.stdout, "# UNIT|# EOF| info")
+
+    def test_names_are_no_markup(self) -> None:
+        told = {"schema": "hakmem-stats", "version": 1, "library": "[/x]", "pid": 1, "unix_ms": 1}
+        told |= {"memory": {"a[/b]": 1}, "counters": {"c[/d]": 1}, "locks": [{"name": "[/e]", "taken": 3}]}
+        told |= {"classes": [{"size": 8, "live_blocks": 1, "f[/g]": 1}]}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(told, file)
+            file.flush()
+            done = fakes.hakmem("stat", file.name, "--explain")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for name in ("[/x]", "a[/b]", "c[/d]", "[/e]", "f[/g]"):
+            self.assertIn(name, done.stdout)
 
 
 class Series(fakes.FakeTest):

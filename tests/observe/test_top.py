@@ -220,6 +220,13 @@ class Parts(unittest.TestCase):
 
 
 class Choosing(fakes.FakeTest):
+    def test_programs_that_hold_the_library_are_found(self) -> None:
+        process = subprocess.Popen([str(fakes.static_program())], env={}, stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.wait_for(process)
+        self.assertIn(process.pid, chooser.processes())
+
     def test_processes_are_found_and_chosen(self) -> None:
         pids = sorted(self.start().pid for _ in range(2))
         self.assertLessEqual(set(pids), set(chooser.processes()))

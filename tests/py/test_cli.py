@@ -12,12 +12,13 @@ import time
 import unittest
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 from support import HARDENED, LAUNCHER, LIBRARY, ROOT, not_ignored, run
 
 sys.path.insert(0, str(ROOT / "python"))
 
-from hakmem_cli import info, venv  # noqa: E402
+from hakmem_cli import info, live, venv  # noqa: E402
 
 # Not by way of `env python3`: what PATH finds there may be a script that changes the environment.
 HAKMEM = (sys.executable, str(LAUNCHER))
@@ -76,11 +77,11 @@ class Program(unittest.TestCase):
             words = ("run", "--stats", "file.json", "--live", "--", "env")
             done = run(*HAKMEM, *words, environment=BARE_ENVIRONMENT, cwd=Path(directory))
             self.assertIn(f"HAKMEM_STATS={Path(directory).resolve()}/file.json\n", done.stdout)
-        self.assertIn(f"HAKMEM_LIVE=/dev/shm/hakmem-{os.geteuid()}\n", done.stdout)
+        self.assertIn(f"HAKMEM_LIVE={live.of_user(os.geteuid())}\n", done.stdout)
 
     def test_pages_of_killed_programs_go(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
-            pages = Path(directory, "hakmem")
+            pages = live.of_session(directory)
             pages.mkdir(mode=0o700)
             gone, other = pages / "4194304", pages / "notes"  # no process has a number as large as the first
             gone.touch()
@@ -97,17 +98,28 @@ class Program(unittest.TestCase):
             os.chown(directory, 65534, 65534)
             environment = {**BARE_ENVIRONMENT, "XDG_RUNTIME_DIR": directory}
             done = run(*HAKMEM, "run", "--live", "--", "printenv", "HAKMEM_LIVE", environment=environment)
-            self.assertEqual((done.stdout, done.stderr), ("/dev/shm/hakmem-0\n", ""))
+            self.assertEqual((done.stdout, done.stderr), (f"{live.of_user(0)}\n", ""))
             self.assertEqual(os.listdir(directory), [])
 
     def test_live_pages_lie_where_only_the_user_looks(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
-            Path(directory, "hakmem").mkdir()
-            Path(directory, "hakmem").chmod(0o777)
+            live.of_session(directory).mkdir()
+            live.of_session(directory).chmod(0o777)
             environment = {**BARE_ENVIRONMENT, "XDG_RUNTIME_DIR": directory}
             done = run(*HAKMEM, "run", "--live", "--", "true", environment=environment)
         self.assertEqual(done.returncode, 2)
         self.assertIn("mode 0700", done.stderr)
+
+    def test_each_namespace_of_numbers_has_its_own_live_pages(self) -> None:
+        with mock.patch.object(os, "stat", return_value=mock.Mock(st_ino=77)):
+            self.assertEqual(live.of_user(5), Path("/dev/shm/hakmem-5-77"))
+            self.assertEqual(live.of_session("/run/user/5"), Path("/run/user/5/hakmem-77"))
+
+    def test_its_exit_code_stays_where_nobody_can_be_told(self) -> None:
+        for words, code in ((["--", "no-such-program"], 127), (["--", "/dev/null"], 126), (["--mode", "none"], 2)):
+            with open("/dev/full", "w") as full:
+                command = [*HAKMEM, "run", *words]
+                self.assertEqual(subprocess.run(command, stderr=full, env=BARE_ENVIRONMENT).returncode, code)
 
     def test_may_be_a_script_for_the_shell(self) -> None:
         with tempfile.TemporaryDirectory() as directory:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 
 from hakmem_cli.say import CannotError
 from hakmem_observe import locate
+from hakmem_observe.elf import UNREADABLE
 
 _MOST_SYMBOLS = 3_000_000
 
@@ -35,7 +35,7 @@ def read(path: Path) -> Elf:
             return _read(ELFFile(file), path)
     except OSError as error:
         raise CannotError(f"{path}: {error.strerror}") from error
-    except (ELFError, ValueError, KeyError, AttributeError, TypeError, OverflowError, AssertionError) as error:
+    except UNREADABLE as error:
         raise CannotError(f"{path}: a damaged ELF file: {error or type(error).__name__}") from error
 
 

@@ -16,6 +16,7 @@ _PREFIX = "HAKMEM_"
 _WARNING = "hakmem: warning: "
 _POLICY = "HAKMEM_POLICY"
 _LIVE = "HAKMEM_LIVE"
+_DISABLE = "HAKMEM_DISABLE"
 # Files in values: another file is tried in their place, so that nothing is written there.
 _FILE = re.compile(r"(^|,)/[^,]*")
 
@@ -85,11 +86,14 @@ def check_library(library: Path) -> Iterator[Finding]:
 
 def check(variables: Mapping[str, str], library: Path) -> Iterator[Finding]:
     yield from _check_preload(variables.get("LD_PRELOAD", ""))
-    if variables.get("HAKMEM_DISABLE") == "1":
-        yield warning("HAKMEM_DISABLE=1: `hakmem run` starts programs without the library", "unset HAKMEM_DISABLE")
+    disable = variables.get(_DISABLE, "0")
+    if disable == "1":
+        yield warning(f"{_DISABLE}=1: `hakmem run` starts programs without the library", f"unset {_DISABLE}")
+    elif disable != "0":
+        yield warning(f"{_DISABLE}={disable}: legal values are 0, 1; using 0", f"correct or unset {_DISABLE}")
     fine = []
     for name, value in sorted(variables.items()):
-        if not name.startswith(_PREFIX) or (name, value) == ("HAKMEM_DISABLE", "1"):
+        if not name.startswith(_PREFIX) or (name == _DISABLE and value != "0"):
             continue
         is_fine = name == _POLICY and _is_still_learned(variables)
         complaint = "" if is_fine else _complaint(library, (name, value))

@@ -15,6 +15,8 @@ from hakmem_observe.checks.finding import Finding, ok, warning
 from hakmem_observe.memory import Memory
 
 _DEFAULT_MAPS = 65530
+_SOFT_REST = 8
+"""The part of a group's limit that hakmem leaves to what is not its own."""
 _CAP_SYS_PTRACE = 19
 _SCOPES = {
     1: (
@@ -81,7 +83,16 @@ def _own_limit(which: int) -> int | None:
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def check() -> Iterator[Finding]:
+def _group_limit(limit: int | None) -> Finding:
+    if limit is None:
+        return ok("control group's memory: unlimited")
+    soft = limit - limit // _SOFT_REST
+    told = f"{words.count_bytes(limit)}; hakmem's soft limit is {words.count_bytes(soft)}, if HAKMEM_LIMIT names none"
+    return ok(f"control group's memory: {told}")
+
+
+def check(process: str = "self") -> Iterator[Finding]:
+    """`process`: whose control group counts."""
     yield _kernel()
     yield _reading()
     huge = _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")) or "not there"
@@ -103,10 +114,6 @@ def check() -> Iterator[Finding]:
         yield ok(f"vm.max_map_count: {maps or 'unknown'}")
     yield limit("RLIMIT_AS", _own_limit(resource.RLIMIT_AS))
     yield limit("RLIMIT_DATA", _own_limit(resource.RLIMIT_DATA))
-    facts = dict(info.limit_facts())
-    yield ok(f"control group's memory: {facts['cgroup memory']}" + _SOFT * (facts["cgroup memory"] != "unlimited"))
+    yield _group_limit(info.cgroup_limit(process))
     if "Seccomp:\t2" in _read("/proc/self/status"):
         yield ok("system calls are filtered here (seccomp), as in most containers")
-
-
-_SOFT = ", which is hakmem's soft limit"

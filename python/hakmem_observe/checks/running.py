@@ -129,32 +129,45 @@ def run(command: list[str], library: Path) -> list[Finding]:
         except OSError as error:
             raise CannotError(f"{command[0]}: cannot be started: {error.strerror}") from error
         try:
-            return _watch(process, library, statistics)
-        finally:
+            findings = _watch(process, library, statistics)
+        except BaseException:
             _end(process)
+            raise
+        return findings if _end(process) else [*findings, _goes_on(process)]
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> bool:
+    """False: it is another user's by now, and goes on."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
             process.wait(2)
+        except PermissionError:
+            return process.poll() is not None
         except (ProcessLookupError, subprocess.TimeoutExpired):
             continue
+    return True
+
+
+def _goes_on(process: subprocess.Popen[bytes]) -> Finding:
+    return warning(f"process {process.pid} has become another user's and goes on", "end it as that user or root")
 
 
 def _watch(process: subprocess.Popen[bytes], library: Path, statistics: Path) -> list[Finding]:
     """Until it is seen to be served, or has ended."""
     deadline = time.monotonic() + _RUN_SECONDS
     findings: list[Finding] = []
+    reason = ""
     while time.monotonic() < deadline and process.poll() is None:
         try:
             findings = check(process.pid, library)
-        except CannotError:
-            pass  # it is just starting, or ends
+        except CannotError as error:
+            reason = str(error)  # it is just starting, or ends; or it will not be looked at
         if any(_SERVED in finding.what for finding in findings):
             return findings
         time.sleep(0.02)
+    if process.poll() is None and not findings:
+        return [warning(reason, "without that nobody can say whether it is served")]
     return _by_statistics(statistics) or findings or [_too_short(process)]
 
 
@@ -169,5 +182,5 @@ def _by_statistics(path: Path) -> list[Finding]:
 
 
 def _too_short(process: subprocess.Popen[bytes]) -> Finding:
-    how = f"exit {process.returncode}" if (process.returncode or 0) >= 0 else f"signal {-process.returncode}"
+    how = f"exit {process.returncode}" if process.returncode >= 0 else f"signal {-process.returncode}"
     return warning(f"it ended ({how}) before it could be looked at", "look at a run that takes longer")

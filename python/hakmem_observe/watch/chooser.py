@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
@@ -15,17 +16,26 @@ from hakmem_observe import locate, procfs, words
 from hakmem_observe.watch import ending
 
 
-def _uses_hakmem(pid: int) -> bool:
-    return any(locate.is_library(mapping) for mapping in procfs.mappings(pid))
+def _uses_hakmem(pid: int, inside: dict[tuple[int, int], bool]) -> bool:
+    """`inside`: whether the library is linked into a program, by what its file is."""
+    if any(locate.is_library(mapping) for mapping in procfs.mappings(pid)):
+        return True
+    program = Path(f"/proc/{pid}/exe")
+    file = program.stat()
+    key = file.st_dev, file.st_ino
+    if key not in inside:
+        inside[key] = locate.value_in_data(program) is not None
+    return inside[key]
 
 
 def processes() -> list[int]:
-    """Of this user (root: of all) with the library mapped."""
+    """Of this user (root: of all) with the library mapped, or linked in."""
     found = []
+    inside: dict[tuple[int, int], bool] = {}
     for pid in procfs.all_processes():
         try:
             mine = os.geteuid() in (0, procfs.owner(pid)[0])
-            if mine and pid != os.getpid() and _uses_hakmem(pid):
+            if mine and pid != os.getpid() and _uses_hakmem(pid, inside):
                 found.append(pid)
         except (CannotError, OSError, ValueError, KeyError):
             continue  # it has ended, or is none of ours

@@ -257,10 +257,9 @@ static void step_and_note(struct walk *walk, struct unwind_call *call)
     bool was_call = walk->is_call;
     *call = (struct unwind_call){.pc = walk->frame.pc, .sp = walk->frame.sp, .fp = walk->frame.fp};
     walk->calls[walk->count++] = call->pc;
-    bool found = step(&walk->window, &walk->frame, &walk->is_call);
-    walk->more = found && walk->frame.pc != 0;
-    walk->is_lost = !found && !walk->window.at_start;
-    call->is_last = !walk->more && !walk->is_lost;
+    walk->more = step(&walk->window, &walk->frame, &walk->is_call) && walk->frame.pc != 0;
+    call->is_last = !walk->more && walk->window.at_start;
+    walk->is_lost = !walk->more && !walk->window.at_start;
     if (was_call && walk->is_call && walk->more) {
         call->ra_at = walk->window.ra_at;
         call->fp_at = walk->window.fp_at;

@@ -337,6 +337,13 @@ static void does_not_leave_a_stack_of_the_program_s_own(void)
     CHECK(other_stack != MAP_FAILED && mprotect(other_stack, STACK_BYTES, PROT_READ | PROT_WRITE) == 0);
     for (int i = 0; i < 3; i++)
         call_on(other_top(), take_stack);
+    /* Another's memory lies above, for a while. */
+    CHECK(mprotect(other_top(), STACK_BYTES, PROT_READ | PROT_WRITE) == 0);
+    for (int i = 0; i < 3; i++)
+        call_on(other_top(), take_stack);
+    CHECK(mprotect(other_top(), STACK_BYTES, PROT_NONE) == 0);
+    for (int i = 0; i < 3; i++)
+        call_on(other_top(), take_stack);
     CHECK(munmap(other_stack, 2 * STACK_BYTES) == 0);
 }
 

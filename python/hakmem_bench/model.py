@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hakmem_cli import files
 from hakmem_cli.say import CannotError as CannotError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,9 +156,7 @@ class Result:
 def write_file(path: Path, kept: dict[str, Any]) -> None:
     """Whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    unfinished.write_text(json.dumps(kept, indent=1) + "\n")
-    unfinished.replace(path)
+    files.write(path, f"{json.dumps(kept, indent=1)}\n".encode(), force=True)
 
 
 def read(path: Path) -> Result:

@@ -83,15 +83,21 @@ FRAGILE void *hardened_malloc(size_t size, void *(*door)(size_t))
     return block;
 }
 
+/* What was asked for, which the caller may say. */
+static size_t asked_size(const void *block, unsigned class, size_t said)
+{
+    size_t asked = seal_size(block, class, FAULT_DOUBLE_FREE);
+    if (UNLIKELY(said != SIZE_UNKNOWN && said != asked))
+        report_pointer(FAULT_OTHER_SIZE, block);
+    return asked;
+}
+
 /* A block that is older than the keeper, whose way to its slab leads by no seal any more. One that is free there is refused there. */
 static COLD void verify_from_before(const void *block, unsigned class, size_t size)
 {
     const struct slab *slab = arena_span(block);
-    if (slab_holds(slab, block) && slab_is_free(slab, block))
-        return;
-    size_t asked = seal_size(block, class, FAULT_DOUBLE_FREE);
-    if (size != SIZE_UNKNOWN && size != asked)
-        report_pointer(FAULT_OTHER_SIZE, block);
+    if (!slab_holds(slab, block) || !slab_is_free(slab, block))
+        (void)asked_size(block, class, size);
 }
 
 static FRAGILE NOINLINE void free_otherwise(void *block, size_t size, const struct hot_way *way)
@@ -104,10 +110,7 @@ static FRAGILE NOINLINE void free_otherwise(void *block, size_t size, const stru
         way->door(block, way->family, size);
         return;
     }
-    size_t asked = seal_size(block, class, FAULT_DOUBLE_FREE);
-    if (UNLIKELY(size != SIZE_UNKNOWN && size != asked))
-        report_pointer(FAULT_OTHER_SIZE, block);
-    seal_free(block, class, asked);
+    seal_free(block, class, asked_size(block, class, size));
     struct view *view = view_load();
     if (view->heap != NULL)
         block = delay_exchange(view->heap, class, block);

@@ -218,8 +218,7 @@ struct walk {
     struct window window;
     struct os_frame frame;
     bool is_call; /* frame.pc is a return address */
-    bool more;    /* the frame is a call; else the stack has ended, */
-    bool is_lost; /* or leads nowhere */
+    bool more;    /* the frame is a call; else the stack has ended */
     uintptr_t *calls;
     size_t count;
     size_t most;
@@ -259,7 +258,6 @@ static void step_and_note(struct walk *walk, struct unwind_call *call)
     walk->calls[walk->count++] = call->pc;
     walk->more = step(&walk->window, &walk->frame, &walk->is_call) && walk->frame.pc != 0;
     call->is_last = !walk->more && walk->window.at_start;
-    walk->is_lost = !walk->more && !walk->window.at_start;
     if (was_call && walk->is_call && walk->more) {
         call->ra_at = walk->window.ra_at;
         call->fp_at = walk->window.fp_at;
@@ -287,6 +285,7 @@ static const struct unwind_call *walk_along(struct walk *walk, const struct unwi
         if (call->is_last) {
             walk->calls[walk->count++] = call->pc;
             walk->more = false;
+            walk->window.at_start = true;
             break;
         }
         if (call + 1 == end || !leads_to_next(walk, call))
@@ -354,7 +353,6 @@ size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintp
     begin_again(memo, &walk.window, from->sp);
     walk.frame = *from;
     walk.is_call = false;
-    walk.is_lost = false;
     walk.more = from->pc != 0;
     walk.calls = calls;
     walk.count = 0;
@@ -372,7 +370,7 @@ size_t unwind_again(const struct os_frame *from, struct unwind_memo *memo, uintp
     }
     store_relaxed(&memo->sure_at, walk.window.sure_at);
     memo->sure_end = walk.window.sure_end;
-    if (walk.is_lost) /* perhaps beyond the stack, where the program may unmap what it likes */
+    if (!walk.more && !walk.window.at_start) /* it leads nowhere, perhaps beyond the stack, where the program may unmap what it likes */
         memo->left = 0;
     remember(memo, count_above, kept, (size_t)(kept_end - kept), count_below);
     return walk.count;

@@ -9,10 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arena/arena.h"
 #include "base/bits.h"
 #include "base/zero.h"
-#include "check/guard.h"
 #include "child.h"
 #include "config/policy.h"
 #include "config/size_class.h"
@@ -177,10 +175,13 @@ static void lives_without_memory(void)
 
 /* ---- Misuse. */
 
+static bool check_comes_late;
+
 /* The compiler, which knows what is misuse, is not told what this is. */
 static char *get(size_t size)
 {
     void *volatile block = hak_malloc(size);
+    CHECK(!check_comes_late || hak_check_start() == 0);
     return block;
 }
 
@@ -269,91 +270,6 @@ static void small_blocks_are_verified(void)
     }
 }
 
-/* ---- Blocks that are older than check mode. */
-
-static void *old(size_t size)
-{
-    void *block = hak_malloc(size);
-    CHECK(hak_check_start() == 0);
-    return block;
-}
-
-static void free_twice_across_the_start(uintptr_t size)
-{
-    void *block = get(size);
-    hak_free(block);
-    CHECK(hak_check_start() == 0);
-    hak_free(block);
-}
-
-static void free_old_twice(uintptr_t size)
-{
-    void *block = old(size);
-    hak_free(block);
-    hak_free(block);
-}
-
-static void write_behind_old(uintptr_t size)
-{
-    char *block = old(size);
-    ((volatile char *)block)[size] ^= 1;
-    hak_free(block);
-}
-
-static void free_old_by_less(uintptr_t size)
-{
-    hak_free_sized(old(size), size - 1);
-}
-
-static void free_good_old(uintptr_t size)
-{
-    void *block = old(size);
-    CHECK(hak_malloc_usable_size(block) == size);
-    block = hak_realloc(block, size + 10);
-    hak_free_sized(block, size + 10);
-    hak_malloc_trim(0);
-    _exit(0);
-}
-
-static void check_mode_may_come_late(void)
-{
-    for (int i = 0; i < SIZES; i++) {
-        struct child child = child_run(free_good_old, sizes[i]);
-        CHECK(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
-        if (sizes[i] > 32760)
-            continue;
-        CHECK(child_dies_of(SIGABRT, free_twice_across_the_start, sizes[i], "double-free"));
-        CHECK(child_dies_of(SIGABRT, free_old_twice, sizes[i], "double-free"));
-        CHECK(child_dies_of(SIGABRT, write_behind_old, sizes[i], "overflow"));
-        CHECK(child_dies_of(SIGABRT, free_old_by_less, sizes[i], "size-mismatch"));
-    }
-    struct child child = child_run(free_good_old, 0);
-    CHECK(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
-    CHECK(child_dies_of(SIGABRT, free_twice_across_the_start, 0, "double-free"));
-}
-
-/* ---- What the profiler samples. */
-
-static void samples_of_the_profiler_are_zero(void)
-{
-    static char *blocks[BLOCKS];
-    for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < BLOCKS; i++) {
-            blocks[i] = get(600);
-            memset(blocks[i], 7, 600);
-        }
-        for (int i = 0; i < BLOCKS; i++)
-            hak_free(blocks[i]); /* most slabs are given up, and their units keep the seals */
-    }
-    CHECK(hak_profile_start(1) == 0);
-    hak_free(hak_malloc((size_t)64 << 20)); /* from the next request on all are samples */
-    for (int sampled = 0; sampled < BLOCKS;) {
-        char *block = hak_malloc(500);
-        CHECK(is_zero(block, 500));
-        sampled += arena_tag(block) == TAG_SAMPLED;
-    }
-}
-
 static void write_far_behind(uintptr_t size)
 {
     volatile char *block = get(size);
@@ -366,61 +282,6 @@ static void read_freed(uintptr_t size)
     volatile char *block = get(size);
     hak_free((char *)block);
     (void)block[size / 2];
-}
-
-/* ---- Guarded samples, of as many bytes as were asked for. */
-
-static bool is_guarded(const void *p)
-{
-    struct guard_place place;
-    return guard_find((uintptr_t)p, &place) && place.inside;
-}
-
-static void start_guard(void)
-{
-    policy.guard_bytes = 1;
-    policy.guard_slots = 8;
-    guard_start();
-}
-
-/* Many of a request are sampled, but for those of nothing. */
-static void samples_know_their_size(void)
-{
-    static const size_t asked[] = {0, 1, 16, 24, 1000, 4096};
-    start_guard();
-    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        int found = 0;
-        for (int round = 0; round < 20 * BLOCKS; round++) {
-            char *block = hak_malloc(asked[i]);
-            CHECK(hak_malloc_usable_size(block) == asked[i] && is_zero(block, asked[i]));
-            memset(block, 1, asked[i]);
-            found += is_guarded(block);
-            hak_free_sized(block, asked[i]);
-        }
-        CHECK((found > 0) == (asked[i] > 0));
-    }
-}
-
-/* Sizes that are no multiple of 16: the byte behind them is the block's slack, wherever in its page it lies. */
-static void write_behind_sample(uintptr_t size)
-{
-    start_guard();
-    for (;;) {
-        char *block = get(size);
-        if (is_guarded(block)) {
-            ((volatile char *)block)[size] ^= 1;
-            hak_free(block);
-            _exit(0);
-        }
-        hak_free(block);
-    }
-}
-
-static void samples_are_verified(void)
-{
-    static const size_t asked[] = {1, 7, 17, 24, 30, 999};
-    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
-        CHECK(child_dies_of(SIGABRT, write_behind_sample, asked[i], "heap-buffer-overflow, found by free"));
 }
 
 static void large_blocks_are_verified(void)
@@ -456,6 +317,45 @@ static void nothing_may_touch_fences(void)
     CHECK(child_dies_of(SIGSEGV, touch_nothing, 1, ""));
     CHECK(child_dies_of(SIGSEGV, write_past_slab, 40, ""));
     CHECK(child_dies_of(SIGSEGV, write_past_slab, 5000, ""));
+}
+
+/* ---- Blocks that are older than check mode. */
+
+static void free_twice_across_the_start(uintptr_t size)
+{
+    void *block = get(size);
+    hak_free(block);
+    CHECK(hak_check_start() == 0);
+    hak_free(block);
+}
+
+static void free_good(uintptr_t size)
+{
+    void *block = get(size);
+    CHECK(hak_malloc_usable_size(block) == size);
+    block = hak_realloc(block, size + 10);
+    hak_free_sized(block, size + 10);
+    hak_malloc_trim(0);
+    _exit(0);
+}
+
+static void check_mode_may_come_late(void)
+{
+    for (int i = 0; i < SIZES && sizes[i] <= 32760; i++)
+        CHECK(child_dies_of(SIGABRT, free_twice_across_the_start, sizes[i], "double-free"));
+    CHECK(child_dies_of(SIGABRT, free_twice_across_the_start, 0, "double-free"));
+    check_comes_late = true;
+    for (int i = -1; i < SIZES; i++) {
+        size_t size = i < 0 ? 0 : sizes[i];
+        struct child child = child_run(free_good, size);
+        CHECK(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
+        if (size == 0 || size > 32760)
+            continue;
+        CHECK(child_dies_of(SIGABRT, free_twice, size, "double-free"));
+        CHECK(child_dies_of(SIGABRT, write_behind, size, "overflow"));
+        CHECK(child_dies_of(SIGABRT, free_by_less, size, "size-mismatch"));
+    }
+    check_comes_late = false;
 }
 
 /* Seals stand at the end of blocks of any class, and each of its sizes holds one. */
@@ -500,12 +400,9 @@ int main(void)
         UNIT_TEST(lives_without_memory),
         UNIT_TEST(small_blocks_are_verified),
         UNIT_TEST(large_blocks_are_verified),
-        UNIT_TEST(samples_know_their_size),
-        UNIT_TEST(samples_are_verified),
         UNIT_TEST(serves_classes_made_at_run_time),
         UNIT_TEST(nothing_may_touch_fences),
         UNIT_TEST(check_mode_may_come_late),
-        UNIT_TEST(samples_of_the_profiler_are_zero),
     };
     return cmocka_run_group_tests_name("hardened", tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from hakmem_bench import (
     table,
 )
 from hakmem_bench.model import OURS, CannotError, read
-from hakmem_cli import build
+from hakmem_cli import build, files
 from hakmem_cli.arguments import Parser, ended, whole_number
 from hakmem_cli.say import say
 
@@ -76,13 +77,13 @@ def _list(console: Console) -> int:
 
 def _docs(path: Path) -> int:
     for file, text in documents.showing(path, documents.DOCS).items():
-        file.write_text(text, encoding="utf-8")
+        files.write(file, text.encode(), force=True)
     return 0
 
 
 def _page(path: Path) -> int:
-    target = path.with_suffix(".html")
-    target.write_text(page.render(read(path)), encoding="utf-8")
+    target = lab.page_of(path)
+    files.write(target, page.render(read(path)).encode(), force=True)
     say(f"written: {target}")
     return 0
 
@@ -184,8 +185,16 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
+def _interrupt_at(*numbers: signal.Signals) -> None:
+    """As from the keyboard, what was measured is kept."""
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+
+
 def main(words: list[str]) -> int:
     console = Console()
+    _interrupt_at(signal.SIGTERM, signal.SIGHUP)
 
     def command() -> int:
         parsed = _parse(words, console)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 from collections import Counter
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from hakmem_bench import runner
 from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Peer, write_file
 
 CHECKED = "hakmem, check mode"
@@ -88,8 +88,10 @@ def build(directory: Path) -> Path:
 
 
 def all_attacks(program: Path) -> list[Attack]:
-    listed = subprocess.run([program, "--list"], check=True, capture_output=True, text=True).stdout
-    words = [line.split() for line in listed.splitlines()]
+    done = subprocess.run([program, "--list"], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise CannotError(f"{program} --list ends with {done.returncode}: {runner.last_line(done.stderr)}")
+    words = [line.split() for line in done.stdout.splitlines()]
     return [Attack(bug, int(size), variant) for bug, size, variant in words]
 
 
@@ -106,10 +108,7 @@ def judge(status: int, letters: str, errors: str) -> str:
 
 
 def run(program: Path, attack: Attack, peer: Peer) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("HAKMEM_")}
-    environment.update(peer.environment)
-    if peer.library:
-        environment["LD_PRELOAD"] = peer.library
+    environment = {**runner.clean_environment(), **runner.environment_of(peer)}
     words = [program, attack.bug, str(attack.size), attack.variant]
     try:
         done = subprocess.run(

@@ -13,6 +13,7 @@ from hakmem_bench import stats
 from hakmem_bench.figures import MEMORY, TIME, Figures
 from hakmem_bench.markup import INTERRUPTED, cell, facts_line, table
 from hakmem_bench.model import HARDENED, OURS, Peer, Result, TestResult
+from hakmem_bench.stats import Ratio
 from hakmem_cli import generated, modes
 
 # What stands in HAKMEM_CHECK, by the name of the peer.
@@ -82,21 +83,29 @@ def part_of(result: Result) -> Part | None:
     return next((part for part in PARTS if part.is_of(result)), None)
 
 
-def _times(test: TestResult, peer: str, value: str) -> float | None:
-    ratio = stats.paired(test, OURS, value, base=peer)
-    return ratio.median if ratio else None
+# An interval is shown whose upper end is so many times the lower, or more.
+_WIDE = 1.1
+
+
+def _times(test: TestResult, peer: str, value: str) -> Ratio | None:
+    return stats.paired(test, OURS, value, base=peer)
 
 
 def _row(test: TestResult, columns: list[tuple[str, str]]) -> list[str]:
     cells = [test.name]
     for value, peer in columns:
-        number = _times(test, peer, value)
-        cells.append(fig.digits(number) if number is not None else fig.what_happened(test, peer))
+        ratio = _times(test, peer, value)
+        cells.append(_cell(ratio) if ratio is not None else fig.what_happened(test, peer))
     return cells
 
 
+def _cell(ratio: Ratio) -> str:
+    text = fig.digits(ratio.median)
+    return f"{text}\n({fig.digits(ratio.low)} to {fig.digits(ratio.high)})" if ratio.high >= ratio.low * _WIDE else text
+
+
 def _mean(tests: list[TestResult], peer: str, value: str) -> str:
-    numbers = [number for test in tests if (number := _times(test, peer, value)) is not None]
+    numbers = [ratio.median for test in tests if (ratio := _times(test, peer, value)) is not None]
     if len(numbers) < len(tests) or not numbers:
         return f"– ({len(numbers)} of {len(tests)})"
     return f"**{fig.digits(math.exp(statistics.fmean(math.log(number) for number in numbers)))}**"
@@ -107,7 +116,7 @@ def section(part: Part, result: Result) -> str:
     facts = facts_line(result.provenance, _PROVENANCE)
     columns = [(value, peer.name) for value in (TIME, MEMORY) for peer in figures.peers]
     headings = ["test", *(f"{'time' if value == TIME else 'memory'}: {peer}" for value, peer in columns)]
-    parts = [f"{part.head} ({facts}). Medians of {_repetitions(result)} paired runs."]
+    parts = [f"{part.head} ({facts}). {_pairs(figures)}"]
     if not result.complete:
         parts.append(INTERRUPTED)
     groups = figures.groups(TIME)
@@ -123,8 +132,13 @@ def section(part: Part, result: Result) -> str:
     return "\n\n".join([*parts, "\n".join([*had, *missing])]) + "\n"
 
 
-def _repetitions(result: Result) -> int:
-    return max((len(samples) for test in result.tests for samples in test.samples.values()), default=0)
+def _pairs(figures: Figures) -> str:
+    fewest, most = figures.pairs() or (0, 0)
+    return (
+        f"Medians of {fewest}{f' to {most}' if most > fewest else ''} paired runs; in brackets the interval, "
+        f"which holds the true median in {100 * stats.coverage(fewest):.0f} % of cases or more, where its ends are a tenth or "
+        "more apart."
+    )
 
 
 def put_into(document: str, part: Part, result: Result) -> str:

@@ -18,7 +18,8 @@ from hakmem_bench import (
     memory_page,
     watching,
 )
-from hakmem_bench.model import ROOT, Result, read
+from hakmem_bench import figures as fig
+from hakmem_bench.model import ROOT, CannotError, Result, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,11 +46,23 @@ def _of_result(result: Result, docs: Path) -> Iterator[tuple[Path, str]]:
         page = docs / part.document
         yield page, cost_section.put_into(page.read_text(encoding="utf-8"), part, result)
     else:
+        _check_whole(result)
         notes: dict[str, str] = json.loads(_NOTES.read_text())
         yield docs / "benchmarks.md", markdown.benchmarks_page(result, notes)
         yield docs / "benchmarks.svg", markdown.picture(result)
         yield docs / "memory.md", memory_page.memory_page(result, notes)
         yield docs / "memory.svg", memory_page.picture(result)
+
+
+def _check_whole(result: Result) -> None:
+    """The pages of all tests are of nothing less."""
+    asked = result.provenance.get("asked for", "")
+    less = "--tests" in asked or "--quick" in asked or not result.complete
+    if less or not asked.startswith("bench") or fig.REFERENCE not in {peer.name for peer in result.peers}:
+        raise CannotError(
+            f"a result of `{asked}`{'' if result.complete else ', which was interrupted'}, is no document's; legal are "
+            "those of `bench` with all tests, `bench --modes`, `checks`, `hardened`, `learning`, `watching`, `attacks`"
+        )
 
 
 def _of_learning(result: Result, docs: Path) -> Iterator[tuple[Path, str]]:

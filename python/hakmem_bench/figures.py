@@ -16,7 +16,7 @@ MEMORY = "peak_kib"
 VALUES = {TIME: "time", MEMORY: "peak memory"}
 REFERENCE = "glibc"
 
-# With fewer pairs even the whole range of the samples covers the median in less than 95 of 100 cases.
+# With fewer pairs even the range of all samples holds the median in less than 95 of 100 cases.
 LEAST_PAIRS = 6
 
 
@@ -205,13 +205,14 @@ def method(figures: Figures) -> list[str]:
         "In each repetition every allocator runs the test once, in an order that changes, so that a machine that "
         "becomes slower or faster does so for all of them.",
         "A ratio is hakmem's value over the peer's in the same repetition, so below 1 hakmem is better; shown is the "
-        f"median over the repetitions{counted} with its bootstrap 95 % interval; an interval that spans 1 is a tie.",
+        f"median over the repetitions{counted} with its 95 % interval, from one of the samples to another; an interval "
+        "that spans 1 is a tie.",
         "Time is that of one operation where the test counts operations and wall time otherwise; peak memory is the "
         "largest resident set of the program itself, or of one of its descendants.",
         "Peers run as they come: no variable that tunes one is set, but for one that Google's tcmalloc needs for its "
         "caches per processor.",
         "The mean over the tests is the geometric mean of their median ratios, over the tests in which both allocators "
-        "have a good run.",
+        "have a good run, with its bootstrap 95 % interval.",
         "A run that something else on the machine disturbed was repeated "
         f"({figures.runs_repeated()} here); a crash or a time-out is a result, is listed, and is in no mean.",
     ]
@@ -227,5 +228,8 @@ def cautions(figures: Figures) -> list[str]:
         lines.append(f"No test has a good run of both {OURS} and a peer: there are no ratios.")
     elif pairs[0] < LEAST_PAIRS:
         few = f"{pairs[0]} pair{'s' if pairs[0] != 1 else ''}"
-        lines.append(f"Some ratios come from {few} only; of fewer than {LEAST_PAIRS} the interval is too narrow.")
+        lines.append(
+            f"Some ratios come from {few} only: their interval is the range of all, which holds the true median in "
+            f"{100 * stats.coverage(pairs[0]):.0f} % of cases."
+        )
     return lines

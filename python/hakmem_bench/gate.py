@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from hakmem_bench import counting, listing, runner, stats
-from hakmem_bench.model import ROOT, CannotError, Peer, Sample, Test
+from hakmem_bench.model import ROOT, CannotError, Peer, Sample, Test, write_file
 
 GOLDEN = ROOT / "bench" / "golden.json"
 
@@ -86,8 +86,10 @@ def lowered(old: Numbers, new: Numbers) -> Numbers:
 
 
 def lower(library: Path) -> Numbers:
+    if platform.machine() != "x86_64":
+        raise CannotError(f"gate --lower: golden numbers are of x86_64, this is {platform.machine()}")
     numbers = lowered(golden(), count(library))
-    GOLDEN.write_text(json.dumps(asdict(numbers), indent=1) + "\n")
+    write_file(GOLDEN, asdict(numbers))
     return numbers
 
 

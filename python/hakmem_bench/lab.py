@@ -31,7 +31,7 @@ from hakmem_bench import (
     watching,
 )
 from hakmem_bench.model import HARDENED, OURS, ROOT, CannotError, Counts, Peer, Result, Test
-from hakmem_cli import apt, build, info
+from hakmem_cli import apt, build, files, info
 
 RESULTS = ROOT / "build" / "lab" / "results"
 
@@ -86,6 +86,11 @@ class _Bar:
             self._said = test
 
 
+def page_of(output: Path) -> Path:
+    """Where the page of a result file is written."""
+    return output.with_name(f"{output.stem}.html") if output.suffix == ".json" else Path(f"{output}.html")
+
+
 def check_output(output: Path | None) -> None:
     """Before anything is measured: a result that could not be written would be lost."""
     if output is None:
@@ -94,8 +99,9 @@ def check_output(output: Path | None) -> None:
         raise CannotError(f"--output {output}: its page is to have that name; legal is another, as FILE.json")
     if output.is_dir():
         raise CannotError(f"--output {output}: is a directory; legal is the name of a file")
-    if output.exists():
-        raise CannotError(f"--output {output}: it exists; legal is a new file")
+    for path in (output, page_of(output)):
+        if path.exists():
+            raise CannotError(f"--output {output}: {path} exists; legal is a new file")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=output.parent):
@@ -175,11 +181,18 @@ def measure(
     keep(result)
     if not result.complete:
         console.print("interrupted: what was measured is kept")
-    html = output.with_suffix(".html")
-    html.write_text(page.render(result), encoding="utf-8")
+    html = page_of(output)
+    files.write(html, page.render(result).encode(), force=True)
     table.print_result(result, console)
     console.print(f"result file {output}\npage        {html}")
     return result
+
+
+def _code(result: Result, *names: str) -> int:
+    """Of the command: 1 if hakmem, or another of these, has not run each test well."""
+    ours = [test.samples.get(name, []) for test in result.tests for name in (OURS, *names)]
+    broken = any(not sample.good for samples in ours for sample in samples)
+    return 130 if not result.complete else int(broken)
 
 
 def bench(options: Options, asked: str, console: Console) -> int:
@@ -195,8 +208,7 @@ def bench(options: Options, asked: str, console: Console) -> int:
     else:
         others = get_peers([name for name in names if name != OURS], console)
     result = measure(tests, [ours, *others], options, asked, console, library)
-    broken = any(not sample.good for test in result.tests for sample in test.samples.get(OURS, []))
-    return 130 if not result.complete else int(broken)
+    return _code(result)
 
 
 def ab(first: str, second: str, options: Options, asked: str, console: Console) -> int:
@@ -210,7 +222,7 @@ def ab(first: str, second: str, options: Options, asked: str, console: Console) 
     console.print(f"hakmem is {second} ({new.version}); its peer is {first} ({old.version})")
     facts = {"commit": new.version, "sources": f"of {new.version}"}
     result = measure(tests, [ours, old], options, asked, console, Path(ours.library), facts)
-    return 0 if result.complete else 130
+    return _code(result)
 
 
 def ablate(features: Sequence[str], options: Options, asked: str, console: Console) -> int:
@@ -235,7 +247,7 @@ def ablate(features: Sequence[str], options: Options, asked: str, console: Conso
     else:
         without = [trees.ablation(name, patches[name]) for name in features or patches]
     result = measure(tests, [ours, *without], options, asked, console, library)
-    return 0 if result.complete else 130
+    return _code(result)
 
 
 def checks(options: Options, asked: str, console: Console) -> int:
@@ -245,7 +257,7 @@ def checks(options: Options, asked: str, console: Console) -> int:
     tests = suite.choose(options.tests, quick=options.quick)
     ours = peers.ours(library)
     result = measure(tests, [ours, *cost_section.peers_of_checks(ours)], options, asked, console, library)
-    return 0 if result.complete else 130
+    return _code(result, *cost_section.KINDS)
 
 
 def _both() -> list[Peer]:
@@ -260,7 +272,7 @@ def hardened(options: Options, asked: str, console: Console) -> int:
     tests = suite.choose(options.tests or programs.GROUP, quick=options.quick)
     others = get_peers(["scudo", *peers.SECURE], console)
     result = measure(tests, [ours, hard, *others], options, asked, console, Path(ours.library))
-    return 0 if result.complete else 130
+    return _code(result, HARDENED)
 
 
 def _count(result: Result, found: Iterable[Counts], keep: Callable[[Result], None]) -> bool:
@@ -326,7 +338,7 @@ def learn(options: Options, asked: str, console: Console) -> int:
         if part.is_of(result):
             console.print(part.section(result), markup=False, highlight=False, soft_wrap=True)
     console.print(f"result file {output}")
-    return 0 if result.complete else 130
+    return _code(result, learning_run.LEARNING)
 
 
 def attack(names: str | None, repetitions: int | None, output: Path | None, asked: str, console: Console) -> int:

@@ -34,10 +34,10 @@ PEERS = (
     "jemalloc",
 )
 
-# Lua's hashes have another seed in each run. Of the programs of hardly anything but malloc and free the first
+# Of the programs of hardly anything but malloc and free the first
 # heartbeats, in which there is more to learn, are in both numbers.
 COUNTED: tuple[Counted, ...] = (
-    *(one for one in watching.PROGRAMS if not one.name.startswith("Lua")),
+    *watching.PROGRAMS,
     Counted("pairs-128", ("pairs", "{}", "128"), 1_000_000, 3_000_000),
     Counted("random-mixed", ("random_mixed", "{}", "mixed", "42", "--slots", "8192"), 800_000, 2_400_000),
     Counted("nodes-tree", ("nodes", "tree", "3000", "{}", "42"), 20, 80),

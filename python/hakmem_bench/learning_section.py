@@ -76,7 +76,7 @@ def _large(figures: Figures) -> str:
             if best:
                 memory = _ratio(test, best[0], MEMORY)
                 told.append(f"Against the {what}, {best[0]}: time {ratio_text(best[1])}, peak {_ratio_cell(memory)}.")
-        smaller = [name for name in others if (ratio := _ratio(test, name, MEMORY)) and ratio.low > 1]
+        smaller = [name for name in others if (ratio := _ratio(test, name, MEMORY)) and fig.kind(ratio) == "worse"]
         if smaller:
             ratios = ", ".join(f"{name} {_ratio_cell(_ratio(test, name, TIME))}" for name in smaller)
             told.append(f"Time against those that need less memory: {ratios}.")
@@ -225,11 +225,12 @@ def _suite(result: Result) -> str:
         found += [(test.name, ratios[0])] if ratios[0] else []
     if not rows:
         return ""
-    slower = [name for name, ratio in found if ratio and ratio.low > 1]
-    within = sum(ratio.high <= 1.03 for _, ratio in found if ratio)
+    slower = [name for name, ratio in found if ratio and fig.kind(ratio) == "worse"]
+    within = sum(round(ratio.high, 2) <= 1.03 for _, ratio in found if ratio)
+    chance = sum(1 - stats.coverage(ratio.pairs) for _, ratio in found if ratio) / 2
     means = [statistics.geometric_mean([ratio.median for _, ratio in found if ratio])] if found else []
-    told = f"{len(found)} tests; the upper end of {within} intervals is 1.03 or less. Slower beyond doubt: "
-    told += f"{', '.join(slower) if slower else 'none'}."
+    told = f"{len(found)} tests; the upper end of {within} intervals is 1.03 or less. The whole interval is above 1 in "
+    told += f"{', '.join(slower) or 'none'} (of so many tests alike {fig.digits(chance)} would be, by chance)."
     told += f" Geometric mean {fig.digits(means[0])}." if means else ""
     headings = ["learning / balanced", "time", "time on processors", "peak memory"]
     return f"### Every test of the lab\n\n{told}\n\n{table(headings, rows)}"

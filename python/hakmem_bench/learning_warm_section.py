@@ -87,7 +87,8 @@ def _best(test: TestResult, by_hand: list[str], paid: Callable[[Sample], float])
     """Who pays least."""
 
     def typical(name: str) -> float:
-        return statistics.median([paid(one) for one in test.samples[name] if one.good] or [math.inf])
+        told = [cost for one in test.samples[name] if one.good and (cost := paid(one)) > 0]
+        return statistics.median(told or [math.inf])
 
     return min(by_hand, key=typical)
 

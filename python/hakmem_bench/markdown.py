@@ -90,14 +90,19 @@ def _by_group(figures: Figures) -> str:
         rows = []
         for group, tests in groups.items():
             means = [stats.geometric_mean(figures.result, peer.name, value, group) for peer in figures.peers]
-            rows.append([group, str(len(tests)), *(ratio_text(mean) if mean else "–" for mean in means)])
+            counts = [
+                sum(figures.ratio(test, peer.name, value) is not None for test in tests) for peer in figures.peers
+            ]
+            short = [f" ({count} of {len(tests)})" if count < len(tests) else "" for count in counts]
+            cells = [ratio_text(mean) + less if mean else "–" for mean, less in zip(means, short)]
+            rows.append([group, str(len(tests)), *cells])
         parts.append(f"### {what.capitalize()}\n\n{table(headings, rows)}")
     return "## By group: hakmem / peer, geometric means\n\n" + "\n\n".join(parts)
 
 
 def _behind(figures: Figures, notes: dict[str, str]) -> str:
     head = f"## Where hakmem is behind\n\nTests whose ratio to the best peer of the test is above {BEHIND:.2f}, "
-    head += "start-up apart.\n\n"
+    head += "start-up apart. The best of a dozen peers is one whose runs went well, too.\n\n"
     headings = ["test", "what", "best peer", "hakmem / best peer", "why, and what was tried"]
     found = [(value, *one) for value in VALUES for one in behind(figures, value)]
     rows = [

@@ -85,15 +85,13 @@ def _write(record: dict[str, Peer]) -> None:
 
 
 def known(names: Sequence[str]) -> list[Peer]:
-    """Those that have been fetched and are still there, or were found not to be had. What the system upgrades is asked
-    again what version it is."""
+    """Those that have been fetched and are still there, or were found not to be had. What the system installs and
+    upgrades is asked again whether it is there, and what version it is."""
 
     def is_there(peer: Peer | None) -> bool:
-        if peer is None or peer.missing:
-            return peer is not None
-        if isinstance(_SOURCES.get(peer.name), (sources.LibC, sources.Debian)):
+        if peer is None or isinstance(_SOURCES.get(peer.name), (sources.LibC, sources.Debian)):
             return False
-        return not peer.library or Path(peer.library).exists()
+        return bool(peer.missing) or not peer.library or Path(peer.library).exists()
 
     record = _record()
     return [record[name] for name in names if is_there(record.get(name))]

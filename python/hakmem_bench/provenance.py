@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import subprocess
 from pathlib import Path
@@ -11,15 +12,22 @@ from hakmem_bench.model import ROOT
 from hakmem_cli import build, info
 
 
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else "unknown"
+def _git(*words: str) -> str | None:
+    """None: these sources are no repository of their own, or there is no git."""
+    environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(ROOT.parent)}
+    try:
+        done = subprocess.run(["git", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def commit() -> str:
     """With a mark if the sources differ from it."""
-    changed = _git("status", "--porcelain", "--untracked-files=no")
-    return _git("rev-parse", "--short=12", "HEAD") + (" and uncommitted changes" if changed else "")
+    name = _git("rev-parse", "--short=12", "HEAD")
+    if name is None:
+        return "unknown"
+    return name + (" and uncommitted changes" if _git("status", "--porcelain", "--untracked-files=no") else "")
 
 
 def memory() -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -85,17 +87,18 @@ def _busy_seconds() -> float:
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
-def _measured(command: list[str], test: Test, peer: Peer, directory: str) -> tuple[dict[str, Any], str, str]:
+def _measured(command: list[str], test: Test, peer: Peer, directory: Path) -> tuple[dict[str, Any], str, str]:
     """What the measuring program told, and the program's output and errors."""
     added = environment_of(peer)
     settings = {"HAK_BENCH_ENVIRONMENT": json.dumps(added)} if test.preloads_itself else added
-    report = Path(f"{directory}.report")
+    report, place = directory / "report", directory / "place"
+    place.mkdir()
     words = [str(PROGRAMS / "measure"), "--report", str(report), "--timeout", str(int(test.seconds))]
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [*words, *command], cwd=directory, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=output,
+            [*words, *command], cwd=place, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=output,
             stderr=errors,
         )  # fmt: skip
         try:
@@ -106,7 +109,6 @@ def _measured(command: list[str], test: Test, peer: Peer, directory: str) -> tup
             raise
         finally:
             told = report.read_text() if report.exists() else ""
-            report.unlink(missing_ok=True)
         texts = []
         for file in (output, errors):
             file.seek(0)
@@ -119,7 +121,7 @@ def _measured(command: list[str], test: Test, peer: Peer, directory: str) -> tup
 def run(test: Test, peer: Peer, *, quick: bool) -> Sample:
     with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
         before = _busy_seconds()
-        told, output, errors = _measured(command_of(test, quick), test, peer, directory)
+        told, output, errors = _measured(command_of(test, quick), test, peer, Path(directory))
         busy = _busy_seconds() - before
     status = _status(told, test, errors)
     seconds = told["wall"]
@@ -153,12 +155,18 @@ def system_calls(test: Test, peer: Peer) -> dict[str, int]:
     with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
         table = Path(directory) / "strace"
         command = ["strace", "-f", "-qq", "-c", "-o", str(table), *settings, *command_of(test, True)]
+        process = subprocess.Popen(
+            command, cwd=directory, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
         try:
-            done = subprocess.run(
-                command, cwd=directory, env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=10 * test.seconds, check=False,
-            )  # fmt: skip
+            code = process.wait(10 * test.seconds)
         except subprocess.TimeoutExpired:
             return {}
-        text = table.read_text() if done.returncode == 0 and table.exists() else ""
+        finally:
+            # Of a tracer that is killed alone the program would go on.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        text = table.read_text() if code == 0 and table.exists() else ""
     return {name: int(calls) for calls, name in _STRACE_LINE.findall(text) if name != "total"}

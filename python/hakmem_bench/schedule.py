@@ -107,16 +107,18 @@ def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result],
             mine = TestResult(test.name, test.group, test.what, words, test.threads, test.memory_only)
             mine.counted = not os.path.isabs(test.command[0])
             result.tests.append(mine)
-            _run_test(plan, test, mine, progress)
+            try:
+                _run_test(plan, test, mine, progress)
+            except KeyboardInterrupt:
+                _drop_incomplete(mine)
+                if not any(mine.samples.values()):
+                    result.tests.pop()
+                raise
             keep(result)
         for counts in plan.counts(plan.peers, progress) if plan.counts is not None else ():
             result.counts.append(counts)
             keep(result)
         return True
     except KeyboardInterrupt:
-        if result.tests:
-            _drop_incomplete(result.tests[-1])
-            if not any(result.tests[-1].samples.values()):
-                result.tests.pop()
         keep(result)
         return False

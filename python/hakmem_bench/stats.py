@@ -1,7 +1,8 @@
-"""Medians of paired ratios with bootstrap intervals, and geometric means of them."""
+"""Medians of paired ratios with their intervals, and geometric means of them."""
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Callable
@@ -26,17 +27,42 @@ class Ratio:
 
     @property
     def tie(self) -> bool:
-        return self.low <= 1 <= self.high
+        """To as many digits as are printed."""
+        return round(self.low, 2) <= 1 <= round(self.high, 2)
+
+
+def _misses(pairs: int, left_out: int) -> float:
+    """How often the true median lies outside of the range of so many samples, less `left_out` at either end."""
+    return 2 * sum(math.comb(pairs, below) for below in range(left_out + 1)) / 2**pairs
+
+
+def coverage(pairs: int) -> float:
+    """Of `interval`."""
+    return 1 - _misses(pairs, _left_out(pairs))
+
+
+@functools.cache
+def _left_out(pairs: int) -> int:
+    left_out = 0
+    while 2 * (left_out + 1) < pairs and _misses(pairs, left_out + 1) <= 1 - _CONFIDENCE:
+        left_out += 1
+    return left_out
 
 
 def interval(ratios: list[float]) -> Ratio:
-    """The median and its bootstrap 95 % interval (percentiles); the same numbers give the same interval."""
-    values = numpy.asarray(ratios)
-    source = numpy.random.default_rng(1)
-    medians = numpy.median(source.choice(values, size=(_RESAMPLES, len(values))), axis=1)
-    tail = (1 - _CONFIDENCE) / 2
-    low, high = numpy.quantile(medians, [tail, 1 - tail])
-    return Ratio(float(numpy.median(values)), float(low), float(high), len(ratios))
+    """The median, and the narrowest range between two samples, as many of the others below as above, that holds the
+    true median in 95 of 100 cases, however the samples are distributed. (A bootstrap's percentiles are such samples
+    too, of few pairs too near to the middle: they hold it in 87 of 100 cases with seven.) Of fewer than six samples it
+    is the range of all, which does so more rarely: see `coverage`."""
+    values = sorted(ratios)
+    left_out = _left_out(len(values))
+    return Ratio(statistics.median(values), values[left_out], values[-1 - left_out], len(values))
+
+
+def _pairs(test: TestResult, peer: str, number: Callable[[Sample], float], base: str) -> list[float]:
+    both = zip(test.samples.get(base, []), test.samples.get(peer, []))
+    values = [(number(a), number(b)) for a, b in both if a.good and b.good]
+    return [a / b for a, b in values if min(a, b) > 0]
 
 
 def paired(test: TestResult, peer: str, value: str, base: str = OURS) -> Ratio | None:
@@ -46,9 +72,7 @@ def paired(test: TestResult, peer: str, value: str, base: str = OURS) -> Ratio |
 
 def paired_by(test: TestResult, peer: str, number: Callable[[Sample], float], base: str = OURS) -> Ratio | None:
     """The same of what `number` finds in a sample; a pair with a 0 has no ratio."""
-    both = zip(test.samples.get(base, []), test.samples.get(peer, []))
-    values = [(number(a), number(b)) for a, b in both if a.good and b.good]
-    ratios = [a / b for a, b in values if min(a, b) > 0]
+    ratios = _pairs(test, peer, number, base)
     return interval(ratios) if ratios else None
 
 
@@ -63,21 +87,20 @@ def typical(test: TestResult, peer: str, value: str) -> float | None:
 
 
 def geometric_mean(result: Result, peer: str, value: str, group: str | None = None) -> Ratio | None:
-    """Of the tests' median ratios, or of those of one group; its interval from theirs, which are independent."""
+    """Of the tests' median ratios, or of those of one group, with its bootstrap 95 % interval: each test's pairs are
+    drawn anew. The same numbers give the same interval."""
     tests = [test for test in result.tests if not (test.memory_only and value == "seconds")]
     tests = [test for test in tests if group is None or test.group == group]
-    ratios = [ratio for test in tests if (ratio := paired(test, peer, value)) is not None]
-    if not ratios:
+    found = [_pairs(test, peer, lambda sample: _of(sample, value), OURS) for test in tests]
+    found = [ratios for ratios in found if ratios]
+    if not found:
         return None
-
-    def mean(values: list[float]) -> float:
-        return math.exp(statistics.fmean(math.log(value) for value in values))
-
-    # The intervals are of independent tests: their logarithms' half widths add as squares.
-    def width(ends: list[tuple[float, float]]) -> float:
-        return math.exp(math.sqrt(sum(math.log(end / middle) ** 2 for end, middle in ends)) / len(ends))
-
-    middle = mean([ratio.median for ratio in ratios])
-    below = width([(ratio.low, ratio.median) for ratio in ratios if ratio.low > 0])
-    above = width([(ratio.high, ratio.median) for ratio in ratios])
-    return Ratio(middle, middle / below, middle * above, min(ratio.pairs for ratio in ratios))
+    source = numpy.random.default_rng(1)
+    drawn = numpy.zeros(_RESAMPLES)
+    for ratios in found:
+        medians = numpy.median(source.choice(numpy.asarray(ratios), size=(_RESAMPLES, len(ratios))), axis=1)
+        drawn += numpy.log(medians) / len(found)
+    tail = (1 - _CONFIDENCE) / 2
+    low, high = numpy.exp(numpy.quantile(drawn, [tail, 1 - tail]))
+    middle = math.exp(statistics.fmean(math.log(statistics.median(ratios)) for ratios in found))
+    return Ratio(middle, float(low), float(high), min(len(ratios) for ratios in found))

@@ -8,7 +8,9 @@ import subprocess
 
 
 def is_installed(package: str) -> bool:
-    """As the package manager sees it."""
+    """As the package manager sees it. Where there is none, what the package brings may be there all the same."""
+    if shutil.which("dpkg-query") is None:
+        return False
     done = subprocess.run(
         ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package],
         capture_output=True,

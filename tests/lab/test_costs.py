@@ -47,7 +47,7 @@ class Section(unittest.TestCase):
         text = cost_section.section(CHECKS, _checks())
         self.assertIn("| lua | 2.00 | 2.00 | 2.00 | 3.00 | 3.00 | 3.00 |", text)
         self.assertIn("| geometric mean | **4.00** | **4.00** | **4.00** | **3.00** | **3.00** | **3.00** |", text)
-        self.assertIn("Medians of 3 paired runs.", text)
+        self.assertIn("Medians of 3 paired runs; in brackets the interval", text)
         self.assertIn("- frees only: `HAKMEM_CHECK=free`", text)
 
     def test_of_the_hardened_library_too(self) -> None:

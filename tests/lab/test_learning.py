@@ -170,7 +170,9 @@ class Section(unittest.TestCase):
 
     def test_the_suite_classes_parts_and_instructions(self) -> None:
         text = learning_section.section(result())
-        self.assertIn("1 tests; the upper end of 1 intervals is 1.03 or less. Slower beyond doubt: larson-1.", text)
+        self.assertIn(
+            "1 tests; the upper end of 1 intervals is 1.03 or less. The whole interval is above 1 in larson-1 (", text
+        )
         self.assertIn("| badsizes-bad | 0.50 (0.50 to 0.50) | 0.25 (0.25 to 0.25) |", text)
         self.assertIn("| all phases | 0.67 (0.67 to 0.67) |", text)
         self.assertIn("| lua | 1.0100 |", text)

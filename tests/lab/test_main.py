@@ -135,7 +135,8 @@ class Docs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             root = Path(directory)
             (root / "docs").mkdir()
-            Result({"date": "today"}, [Peer("hakmem", "1", "here")]).write(root / "result.json")
+            facts = {"date": "today", "asked for": "bench --repetitions 3"}
+            Result(facts, [Peer("hakmem", "1", "here"), Peer("glibc", "2", "there")]).write(root / "result.json")
             with mock.patch.object(documents, "DOCS", root / "docs"):
                 self.assertEqual(command.main(["docs", str(root / "result.json")]), 0)
             written = {path.name: path.read_text() for path in (root / "docs").iterdir()}
@@ -276,12 +277,14 @@ class Safety(unittest.TestCase):
 
     def test_an_output_that_cannot_be_written_is_refused_before_anything_is_measured(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
-            (Path(directory) / "file").touch()
+            for name in ("file", "page.html"):
+                (Path(directory) / name).touch()
             for name, line in (
                 ("result.html", "its page is to have that name; legal is another, as FILE.json"),
                 ("", "is a directory; legal is the name of a file"),
                 ("file/result.json", "Not a directory|File exists"),
-                ("file", "it exists; legal is a new file"),
+                ("file", f"{directory}/file exists; legal is a new file"),
+                ("page.json", f"{directory}/page.html exists; legal is a new file"),
             ):
                 output = f"{directory}/{name}".rstrip("/")
                 errors = io.StringIO()
@@ -289,7 +292,27 @@ class Safety(unittest.TestCase):
                     self.assertEqual(command.main(["--tests", "larson-1", "--output", output]), 2)
                 self.assertRegex(errors.getvalue(), rf"\Ahakmem: --output {re.escape(output)}: ({line})\n\Z")
                 measure.assert_not_called()
-            self.assertEqual([path.name for path in Path(directory).iterdir()], ["file"])
+            self.assertEqual(sorted(path.name for path in Path(directory).iterdir()), ["file", "page.html"])
+
+    def test_results_of_a_part_are_no_document(self) -> None:
+        whole = {"asked for": "bench --repetitions 3"}
+        both = [Peer(OURS, "", ""), Peer("glibc", "", "")]
+        documents._check_whole(Result(whole, both, complete=True))
+        for facts, measured, complete in (
+            ({"asked for": "bench --tests larson"}, both, True),
+            ({"asked for": "bench --quick"}, both, True),
+            ({"asked for": "ab HEAD~1 HEAD"}, both, True),
+            (whole, both[:1], True),
+            (whole, both, False),
+        ):
+            with self.assertRaisesRegex(CannotError, f"^a result of `{facts['asked for']}`.* is no document's; legal"):
+                documents._check_whole(Result(facts, measured, complete=complete))
+
+    def test_sources_without_a_repository_are_of_no_commit(self) -> None:
+        with tempfile.TemporaryDirectory() as directory, mock.patch.object(provenance, "ROOT", Path(directory)):
+            self.assertEqual(provenance.commit(), "unknown")
+            with mock.patch.dict("os.environ", {"PATH": directory}):
+                self.assertEqual(provenance.commit(), "unknown")
 
 
 class SmallRun(unittest.TestCase):

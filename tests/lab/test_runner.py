@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -18,7 +19,9 @@ from hakmem_bench import memory, runner  # noqa: E402
 from hakmem_bench.model import Peer, Sample, Test, TestResult  # noqa: E402
 
 PLAIN = Peer("glibc", "", "")
-STOPPED_FOR_A_WHILE = "(sleep 0.3; kill -CONT $$) & kill -STOP $$"
+STOPPED_FOR_A_WHILE = (
+    "(until grep -q '^State:.[Tt]' /proc/$$/status; do sleep 0.01; done; sleep 0.3; kill -CONT $$) & kill -STOP $$"
+)
 
 
 def shell(script: str, **more: object) -> Test:
@@ -132,6 +135,17 @@ class Run(unittest.TestCase):
         if shutil.which("strace") is None:
             self.skipTest("strace is not installed")
         self.assertEqual(runner.system_calls(shell("exit 0"), PLAIN).get("execve"), 1)
+
+    def test_what_is_traced_for_too_long_is_ended(self) -> None:
+        if shutil.which("strace") is None:
+            self.skipTest("strace is not installed")
+        with tempfile.TemporaryDirectory() as directory:
+            number = Path(directory) / "number"
+            self.assertEqual(runner.system_calls(shell(f"echo $$ > {number}; sleep 60", seconds=0.1), PLAIN), {})
+            state = Path(f"/proc/{number.read_text().strip()}/stat")
+            deadline = time.monotonic() + 10
+            while state.exists() and not state.read_text().rpartition(") ")[2].startswith("Z"):
+                self.assertLess(time.monotonic(), deadline)
 
 
 if __name__ == "__main__":

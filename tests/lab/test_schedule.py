@@ -149,6 +149,14 @@ class Schedule(unittest.TestCase):
         self.assertEqual(result.counts, [Counts("counted", "glibc", 5.0)])
         self.assertEqual([len(samples) for samples in result.tests[0].samples.values()], [3, 3, 3])
 
+    def test_interrupted_counts_leave_tests_that_nobody_ended(self) -> None:
+        def counts(peers: Sequence[Peer], progress: schedule.Progress) -> Iterator[Counts]:
+            raise KeyboardInterrupt
+            yield  # so that it is a generator
+
+        result = self.run_plan(lambda name, number: Sample("no end after 1 s"), counts=counts)
+        self.assertEqual([len(samples) for samples in result.tests[0].samples.values()], [1, 1, 1])
+
     def test_interrupted_before_anything_leaves_no_test(self) -> None:
         def answer(name: str, number: int) -> Sample:
             raise KeyboardInterrupt

@@ -19,6 +19,12 @@ ALWAYS_INLINE bool claim_take(uint32_t *process)
     return seen != own && __atomic_compare_exchange_n(process, &seen, own, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
+/* Is a thread of this process at it? */
+ALWAYS_INLINE bool claim_is_taken(const uint32_t *process)
+{
+    return load_relaxed(process) == (uint32_t)getpid();
+}
+
 ALWAYS_INLINE void claim_drop(uint32_t *process)
 {
     store_release(process, 0u);

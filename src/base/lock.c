@@ -26,6 +26,7 @@ static uint32_t ranks_held; /* unused; keeps the logic below free of #if */
 #endif
 
 static uintptr_t passing; /* thread_self() of the one that holds all locks, else 0 */
+static uint32_t passed;   /* locks that it would have taken since, and not dropped yet */
 
 static void pause_briefly(void)
 {
@@ -85,18 +86,30 @@ static void take(struct lock *lock)
         ranks_held |= 1u << lock->rank;
 }
 
+/* The handler of a signal that comes in between leaves the count as it was. */
+static COLD void pass(uint32_t change)
+{
+    compiler_fence();
+    store_relaxed(&passed, passed + change);
+    compiler_fence();
+}
+
 void lock_take(struct lock *lock)
 {
-    if (UNLIKELY(lock_passes()))
+    if (UNLIKELY(lock_passes())) {
+        pass(1);
         return;
+    }
     ASSERT(ranks_held >> lock->rank == 0);
     take(lock);
 }
 
 void lock_take_sibling(struct lock *lock)
 {
-    if (UNLIKELY(lock_passes()))
+    if (UNLIKELY(lock_passes())) {
+        pass(1);
         return;
+    }
     take(lock);
 }
 
@@ -108,8 +121,10 @@ static COLD void drop_and_wake(struct lock *lock)
 
 void lock_drop(struct lock *lock)
 {
-    if (UNLIKELY(lock_passes()))
+    if (UNLIKELY(lock_passes())) {
+        pass((uint32_t)-1);
         return;
+    }
     ASSERT(lock_is_mine(lock));
     if (HAK_DEBUG)
         ranks_held &= ~(1u << lock->rank);
@@ -134,6 +149,7 @@ bool lock_is_wanted(const struct lock *lock)
 
 void lock_pass_begin(void)
 {
+    store_relaxed(&passed, 0u);
     store_relaxed(&passing, thread_self());
 }
 
@@ -146,4 +162,9 @@ bool lock_passes(void)
 {
     uintptr_t thread = load_relaxed(&passing);
     return thread != 0 && thread == thread_self();
+}
+
+bool lock_is_passed(void)
+{
+    return load_relaxed(&passed) != 0;
 }

@@ -56,4 +56,7 @@ void lock_pass_begin(void);
 void lock_pass_end(void);
 bool lock_passes(void);
 
+/* Is that thread in the middle of what it would hold a lock for? */
+bool lock_is_passed(void);
+
 #endif

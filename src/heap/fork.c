@@ -34,10 +34,14 @@ static bool after_heaps_is_mine(void)
            || span_lock_is_mine() || lock_is_mine(&meta_lock);
 }
 
+/* While a fork is under way; another thread may set one meanwhile. */
+static const struct keeper *locked_keeper;
+
 static void take_after_heaps(void)
 {
-    if (keeper_now() != NULL)
-        keeper_now()->lock();
+    locked_keeper = keeper_now();
+    if (locked_keeper != NULL)
+        locked_keeper->lock();
     lock_take(&profiler_lock);
     lock_take(&letters_lock);
     bigcache_lock_all();
@@ -52,14 +56,14 @@ static void drop_after_heaps(void)
     bigcache_unlock_all();
     lock_drop(&letters_lock);
     lock_drop(&profiler_lock);
-    if (keeper_now() != NULL)
-        keeper_now()->unlock();
+    if (locked_keeper != NULL)
+        locked_keeper->unlock();
 }
 
 bool fork_holds_any_lock(void)
 {
     if (lock_passes())
-        return false;
+        return lock_is_passed();
     bool mine = after_heaps_is_mine();
     for (int i = 0; i < BEFORE; i++)
         mine |= lock_is_mine(before_heaps[i]);
@@ -178,11 +182,16 @@ static void bury(struct heap *heap)
     life_idle_locked(heap);
 }
 
-/* Of a nested fork too: if its handler returns, the fork that it interrupted goes on in this child, which has no other threads. */
+/* Of a nested fork too: if its handler returns, the fork that it interrupted goes on in this child, which has no other threads. But if it
+ * has interrupted the allocator, this child may exec, no more, or go on with that as the parent does. */
 void fork_child(void)
 {
     if (!lock_passes())
         return;
+    if (nested > 0 && lock_is_passed()) {
+        nested--;
+        return;
+    }
     nested = 0;
     bool entered = enter_door();
     span_after_fork();

@@ -15,6 +15,7 @@
 #include "heap/route.h"
 #include "heap/seal.h"
 #include "heap/view.h"
+#include "span/limit.h"
 
 struct lock init_lock = LOCK_INITIALIZER(LOCK_INIT);
 static uint32_t started;
@@ -32,6 +33,7 @@ static void thread_exit(void *unused)
     (void)unused;
     if (heap == NULL || load_relaxed(&heap->tls) != &thread_view)
         return;
+    limit_end_own_notice();
     if (heap->in_door != 0) {
         life_quarantine(heap);
         return;
@@ -91,7 +93,12 @@ static bool start_once(void)
 
 struct heap *start_thread(void)
 {
-    store_relaxed(&thread_view, STATIC_VIEW(birth));
+    /* A signal handler may have been faster. */
+    struct view *seen = view_load();
+    do {
+        if (load_relaxed(&seen->kind) != VIEW_UNBORN)
+            return seen->heap;
+    } while (!owner_compare_exchange(&thread_view, &seen, STATIC_VIEW(birth)));
     struct heap *heap = start_once() ? life_birth(&thread_view) : NULL;
     if (heap == NULL) {
         store_relaxed(&thread_view, STATIC_VIEW(unborn));

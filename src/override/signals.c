@@ -108,7 +108,7 @@ static void unwrap(struct sigaction *action, plain_handler *handler, bool full)
 enum { YIELDS = 100 };
 
 /* The table and the kernel are changed together: by one thread at a time, and by no handler in between. A child of fork
- * takes over from a thread that it does not have. */
+ * takes over from a thread that it does not have, and another of whose threads may come to have the same thread_self(). */
 static uint32_t changing;
 static uintptr_t changer; /* its thread_self() */
 
@@ -130,7 +130,7 @@ static void wait_and_claim(void)
 
 static struct change begin_change(void)
 {
-    if (load_relaxed(&changer) == thread_self())
+    if (load_relaxed(&changer) == thread_self() && claim_is_taken(&changing))
         return (struct change){.is_inner = true};
     struct change change = {.mask = os_block_signals()};
     wait_and_claim();

@@ -339,6 +339,12 @@ void limit_end_notice(void)
     store_release(&telling, (uintptr_t)0);
 }
 
+void limit_end_own_notice(void)
+{
+    if (load_relaxed(&telling) == thread_self())
+        limit_end_notice();
+}
+
 void limit_after_fork(void)
 {
     for (struct move *move = moves; move <= moves + MOVES; move++) {

@@ -99,4 +99,7 @@ struct limit_notice {
 bool limit_begin_notice(struct limit_notice *notice, size_t absent);
 void limit_end_notice(void);
 
+/* The calling thread ends, perhaps in its listener. Takes no lock. */
+void limit_end_own_notice(void);
+
 #endif

@@ -10,6 +10,7 @@
 #define CALLER __builtin_return_address(0)
 
 static uintptr_t passing;
+static unsigned passed;
 static uint32_t ranks_held[THREADS_MOST + 1]; /* by thread; the last: while nothing is scheduled */
 
 static uint32_t *ranks(void)
@@ -30,15 +31,19 @@ static void take(struct lock *lock, const void *caller)
 
 void lock_take_sibling(struct lock *lock)
 {
-    if (lock_passes())
+    if (lock_passes()) {
+        passed++;
         return;
+    }
     take(lock, CALLER);
 }
 
 void lock_take(struct lock *lock)
 {
-    if (lock_passes())
+    if (lock_passes()) {
+        passed++;
         return;
+    }
     if (*ranks() >> lock->rank != 0)
         sched_violation("a lock of rank %u is taken after one of the same or a higher", lock->rank);
     take(lock, CALLER);
@@ -46,8 +51,10 @@ void lock_take(struct lock *lock)
 
 void lock_drop(struct lock *lock)
 {
-    if (lock_passes())
+    if (lock_passes()) {
+        passed--;
         return;
+    }
     if (!lock_is_mine(lock))
         sched_violation("a lock of rank %u is dropped by another thread", lock->rank);
     sched_step(OP_UNLOCK, &lock->word, sizeof lock->word, 0, CALLER);
@@ -75,6 +82,7 @@ bool lock_is_wanted(const struct lock *lock)
 
 void lock_pass_begin(void)
 {
+    passed = 0;
     passing = thread_self();
 }
 
@@ -86,4 +94,9 @@ void lock_pass_end(void)
 bool lock_passes(void)
 {
     return passing != 0 && passing == thread_self();
+}
+
+bool lock_is_passed(void)
+{
+    return passed != 0;
 }

@@ -7,6 +7,7 @@
 
 #include "forks.h"
 #include "heap/freeze.h"
+#include "heap/keeper.h"
 #include "span/shards.h"
 #include "step.h"
 #include "worker.h"
@@ -260,6 +261,32 @@ static void child_has_all_shards(void)
     use_shards();
 }
 
+static void start_checks(void *unused)
+{
+    (void)unused;
+    CHECK(hak_check_start() == 0);
+}
+
+static void start_checks_meanwhile(void)
+{
+    worker_begin(&visitor, start_checks, NULL);
+    CHECK_SOON(keeper_now() != NULL);
+}
+
+/* Another thread turns check mode on while a fork is under way, which has not locked what that guards. */
+static void a_keeper_may_come_during_a_fork(void)
+{
+    CHECK(pthread_atfork(start_checks_meanwhile, NULL, NULL) == 0); /* runs after the allocator's */
+    heap_own();
+    worker_start(&visitor);
+    worker_run(&visitor, forks_fill, NULL); /* it has a heap */
+    forks_fill(NULL);
+    forks_and(forks_use);
+    worker_wait(&visitor);
+    forks_use();
+    worker_stop(&visitor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +294,7 @@ int main(void)
         UNIT_TEST(child_inherits_heaps_of_ending_threads),
         UNIT_TEST(child_inherits_what_was_put_off),
         UNIT_TEST(child_has_all_shards),
+        UNIT_TEST(a_keeper_may_come_during_a_fork),
     };
     return cmocka_run_group_tests_name("heap_fork_moment", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* heap/fork.h: the child sees every heap whole, and inherits those of the threads that it does not have. */
 #include "unit.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "heap/freeze.h"
 #include "heap/magazine.h"
 #include "heap/start.h"
+#include "span/shards.h"
 #include "worker.h"
 
 static void inherit(void)
@@ -265,6 +267,34 @@ static void a_fork_may_come_into_another(void)
     CHECK(!lock_passes());
 }
 
+/* Between the handlers of a fork another library's allocates, and a signal comes in the middle of that: what is half done is not to be
+ * used. */
+static void a_handler_sees_what_a_passed_lock_guards(void)
+{
+    struct heap *own = heap_own();
+    char *block = hak_malloc(100);
+    fork_prepare();
+    own->in_door = DOOR_INSIDE;
+    lock_take(&shards_pool()->lock);
+    CHECK(fork_holds_any_lock());
+    errno = 0;
+    CHECK(hak_malloc(1 << 20) == NULL && errno == ENOMEM);
+    CHECK(hak_malloc(30000) == NULL);
+    fork_prepare(); /* the handler forks: neither its parent nor its child undoes what the outer one has done */
+    fork_parent();
+    CHECK(lock_passes() && lock_is_passed());
+    fork_prepare();
+    fork_child();
+    CHECK(lock_passes() && lock_is_passed());
+    lock_drop(&shards_pool()->lock);
+    own->in_door = DOOR_OUTSIDE;
+    CHECK(!fork_holds_any_lock());
+    hak_free(hak_malloc(1 << 20));
+    fork_parent();
+    CHECK(!lock_passes() && !fork_holds_any_lock() && !lock_is_taken(&meta_lock) && !lock_is_taken(&init_lock));
+    hak_free(block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +307,7 @@ int main(void)
         UNIT_TEST(budget_survives),
         UNIT_TEST(children_may_fork),
         UNIT_TEST(a_fork_may_come_into_another),
+        UNIT_TEST(a_handler_sees_what_a_passed_lock_guards),
         UNIT_TEST(cloned_child_keeps_its_heap),
     };
     return cmocka_run_group_tests_name("heap_fork", tests, NULL, NULL);

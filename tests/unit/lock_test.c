@@ -127,12 +127,17 @@ static void passes_who_holds_all(void)
 {
     lock_take(&lock);
     lock_pass_begin();
-    CHECK(lock_passes());
+    CHECK(lock_passes() && !lock_is_passed());
     lock_take(&lock);
+    CHECK(lock_is_passed());
     lock_drop(&lock);
     lock_take(&lower);
+    lock_take_sibling(&lower);
     CHECK(!lock_is_mine(&lower));
     lock_drop(&lower);
+    CHECK(lock_is_passed());
+    lock_drop(&lower);
+    CHECK(!lock_is_passed());
     lock_pass_end();
     CHECK(!lock_passes());
     CHECK(lock_is_mine(&lock));

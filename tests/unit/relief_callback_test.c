@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "config/policy.h"
@@ -172,6 +173,36 @@ static void callback_may_go(void)
     CHECK(listener_calls == 1);
 }
 
+static void end_the_thread(size_t held, size_t limit, void *data)
+{
+    (void)held;
+    (void)limit;
+    (void)data;
+    listener_calls++;
+    pthread_exit(NULL);
+}
+
+static void *pass_the_limit(void *unused)
+{
+    nodes_free(nodes_take(NULL, 3000, 14 * MIB));
+    return unused;
+}
+
+/* The next crossing is told as well. */
+static void callback_may_end_its_thread(void)
+{
+    heap_own();
+    CHECK(hak_set_limit(8 * MIB, 0) == 0);
+    listener_set(end_the_thread);
+    for (size_t crossing = 1; crossing <= 3; crossing++) {
+        pthread_t thread;
+        fake_clock_set(1000 * crossing);
+        CHECK(pthread_create(&thread, NULL, pass_the_limit, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        CHECK(listener_calls == crossing);
+        listener_set(end_the_thread);
+    }
+}
+
 static void soft_comes_before_hard(void)
 {
     heap_own();
@@ -192,6 +223,7 @@ int main(void)
         UNIT_TEST(callback_may_come_in_any_call),
         UNIT_TEST(callback_may_change_the_limit),
         UNIT_TEST(callback_may_go),
+        UNIT_TEST(callback_may_end_its_thread),
         UNIT_TEST(soft_comes_before_hard),
     };
     return cmocka_run_group_tests_name("relief_callback", tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "config/policy.h"
 #include "large/bigcache.h"
 #include "large/fenced.h"
+#include "large/move.h"
 #include "large/site.h"
 #include "large/units.h"
 #include "os/os.h"
@@ -24,14 +25,8 @@
  * end of the last unit. */
 #define USABLE_STEP (4 * KIB)
 
-/* Below this a copy is as fast as three system calls. */
-#define MOVE_LEAST (256 * KIB)
-
 /* Below this it is not worth a system call to know what of a block is in memory. */
 #define LOOK_LEAST (256 * KIB)
-
-/* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
-#define HUGE_LEAST (16 * MIB)
 
 /* The growth that longer runs bring is not offset: blocks of many sizes come and go, and what one leaves the next cannot use whole. */
 enum { OFFSET_UNITS_MOST = SLAB_UNITS_MAX };
@@ -193,11 +188,7 @@ void large_offset_growth(size_t bytes)
 
 static void *take_span(size_t units, size_t align, bool *zero)
 {
-    void *at = span_take(units, align, zero);
-    if (at == NULL && bigcache_bytes() > 0) {
-        large_evict_all();
-        at = span_take(units, align, zero);
-    }
+    void *at = units_take(units, align, zero);
     if (at == NULL)
         return NULL;
     units_clear_tags(at, units);
@@ -334,58 +325,20 @@ static void set_bytes(struct large *block, size_t size)
     count_shared(0, block->bytes - before);
 }
 
-/* For the pages of a run of `old_bytes`. */
-static char *take_longer(size_t units, size_t old_bytes)
+/* Moves the pages into a longer run. */
+static bool try_move(struct large *block, size_t units)
 {
-    bool zero;
-    bool borrowed = limit_borrow(old_bytes);
-    char *to = take_span(units, units << UNIT_SHIFT >= HUGE_LEAST ? HUGE_SIZE >> UNIT_SHIFT : 1, &zero);
-    if (borrowed)
-        limit_repay();
-    return to;
-}
-
-static bool move_pages(const struct large *block, char *to, size_t units)
-{
-    size_t old_bytes = block->units << UNIT_SHIFT;
-    unsigned number = limit_begin_move(old_bytes);
-    bool moved = os_move(block->base, old_bytes, to, units << UNIT_SHIFT);
-    limit_end_move(number, old_bytes);
-    return moved;
-}
-
-static bool move(struct large *block, size_t units)
-{
-    size_t old_bytes = block->units << UNIT_SHIFT;
-    char *to = take_longer(units, old_bytes);
+    char *to = load_relaxed(&moved_blocks) < MOVED_MOST ? move_pages(block->base, block->units, block->moved, units) : NULL;
     if (to == NULL)
         return false;
-    units_mark(to);
-    if (!move_pages(block, to, units)) {
-        units_give_refused(to, units);
-        return false;
-    }
-    arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
-    units_give_hole(block->base, block->units);
     if (!block->moved)
         add_relaxed(&moved_blocks, (size_t)1);
     block->moved = true;
     lessen_untouched(block, 0);
-    if (policy.huge == HUGE_ON || (policy.huge == HUGE_AUTO && units << UNIT_SHIFT >= HUGE_LEAST))
-        os_allow_huge_pages(to, units << UNIT_SHIFT);
     block->base = to;
     block->units = units;
     arena_assign(to, 1, TAG_LARGE, block);
     return true;
-}
-
-/* Moves the pages into a longer run. */
-static bool try_move(struct large *block, size_t units)
-{
-    size_t old_bytes = block->units << UNIT_SHIFT;
-    if (old_bytes < MOVE_LEAST || load_relaxed(&moved_blocks) >= MOVED_MOST || !os_can_move(block->base, old_bytes))
-        return false;
-    return move(block, units);
 }
 
 /* A moved block is one mapping; units beyond its end are of another, which mremap would refuse later. */

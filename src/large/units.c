@@ -5,11 +5,22 @@
 #include "arena/arena.h"
 #include "base/atomic.h"
 #include "config/policy.h"
+#include "large/bigcache.h"
+#include "large/large.h"
 #include "os/os.h"
 #include "span/span.h"
 
 /* No foreign memory begins with this by chance, nor with 0. */
 #define MOVE_MARK 0x9d5ca7e3u
+
+void *units_take(size_t units, size_t align, bool *zero)
+{
+    void *at = span_take(units, align, zero);
+    if (at != NULL || bigcache_bytes() == 0)
+        return at;
+    large_evict_all();
+    return span_take(units, align, zero);
+}
 
 /* Looks before it writes: most of the tags of a huge sparse block have never been touched. */
 void units_clear_tags(const char *at, size_t units)
@@ -20,11 +31,16 @@ void units_clear_tags(const char *at, size_t units)
             store_relaxed(&tag[i], (uintptr_t)TAG_NONE);
 }
 
+bool units_fill_hole(char *at, size_t units)
+{
+    return os_refill_hole(at, units << UNIT_SHIFT);
+}
+
 /* If something is mapped there, it is somebody else's by now, or still ours: the two look the same, and the units are
  * not used again. */
-void units_give_hole(char *at, size_t units)
+void units_give_hole(char *at, size_t units, bool filled)
 {
-    if (os_refill_hole(at, units << UNIT_SHIFT))
+    if (filled)
         span_give(at, units, false);
     else
         span_abandon(units);
@@ -47,7 +63,7 @@ void units_give_refused(char *at, size_t units)
     if (os_holds(at, mark_of(at)))
         span_give(at, units, true);
     else
-        units_give_hole(at, units);
+        units_give_hole(at, units, units_fill_hole(at, units));
 }
 
 /* Gives a moved run ordinary pages, so that its mapping merges with its neighbours. False: it was given back as it is. */

@@ -11,14 +11,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A run from the span layer, which gets back what the BigCache keeps if it has none; *zero: it reads as zero. */
+void *units_take(size_t units, size_t align, bool *zero);
+
 /* Forgets that large blocks started in these units. */
 void units_clear_tags(const char *at, size_t units);
 
 /* Gives a run back; `zero` if it reads as zero. */
 void units_give(char *at, size_t units, bool moved, bool zero);
 
-/* Gives back a run where nothing may be mapped any more. */
-void units_give_hole(char *at, size_t units);
+/* Maps pages where nothing may be mapped any more. False: something else may be there. */
+bool units_fill_hole(char *at, size_t units);
+
+/* Gives back a run that was a hole, and is `filled`, or gives it up. */
+void units_give_hole(char *at, size_t units, bool filled);
 
 /* Marks a run that the kernel is to be asked to replace. */
 void units_mark(char *at);

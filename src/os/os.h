@@ -31,7 +31,8 @@ void *os_reserve(void *hint, size_t bytes);
 /* Makes reserved pages usable; they read as zero if they were never used. False: out of memory. */
 bool os_commit(void *at, size_t bytes);
 
-/* Gives the content of usable pages back; they stay usable and read as zero. False: still as before. */
+/* Gives the content of usable pages back; they stay usable and read as zero. False: all of them stay usable, and some, before a page
+ * that the kernel does not give back (locked memory), may read as zero. */
 bool os_purge(void *at, size_t bytes);
 
 /* Bytes of usable pages that are in memory, as the kernel counts them. */
@@ -112,7 +113,7 @@ bool os_is_secure(void);
  * reserved here it does not count; but vm.overcommit_memory is the administrator's word on what may be promised. */
 bool os_is_beyond(size_t bytes);
 
-/* Bytes of address space that the process may still map, as far as RLIMIT_AS knows. */
+/* Bytes of address space that the process may have mapped in all (RLIMIT_AS). */
 size_t os_address_limit(void);
 
 /* The lowest memory limit of the process's control group and of those above it, bytes; SIZE_MAX if there is none, or it

@@ -238,6 +238,32 @@ bool huge_is_at(const void *at)
     return load_relaxed(&superslab_of(at)->huge);
 }
 
+/* Bytes of its superslab from there on, at most `bytes`. */
+static size_t in_one(const char *at, size_t bytes)
+{
+    return min_size(SUPERSLAB_SIZE - ((uintptr_t)at & (SUPERSLAB_SIZE - 1)), bytes);
+}
+
+bool huge_is_in(const void *at, size_t units)
+{
+    const char *p = at;
+    for (size_t left = units << UNIT_SHIFT, here; left > 0; left -= here, p += here) {
+        here = in_one(p, left);
+        if (huge_is_at(p))
+            return true;
+    }
+    return false;
+}
+
+void huge_forbid_others(char *at, size_t units)
+{
+    for (size_t left = units << UNIT_SHIFT, here; left > 0; left -= here, at += here) {
+        here = in_one(at, left);
+        if (!huge_is_at(at))
+            os_forbid_huge_pages(at, here);
+    }
+}
+
 void huge_split_at(const void *at)
 {
     if (!huge_is_at(at))

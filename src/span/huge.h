@@ -24,6 +24,12 @@ extern HIDDEN size_t huge_filled;
 /* Is the address in a superslab that may be a huge page? Takes no lock. */
 bool huge_is_at(const void *at);
 
+/* Is one of the units from there on? */
+bool huge_is_in(const void *at, size_t units);
+
+/* Forbids huge pages where they had been allowed in all of these units, but in what is one. */
+void huge_forbid_others(char *at, size_t units);
+
 /* Pages of the superslab are given back: it is no huge page any more. The first takes the
  * lock of its shard, for the second it is held. */
 void huge_split_at(const void *at);

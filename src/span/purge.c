@@ -1,6 +1,8 @@
 /* What is given back: the free units of superslabs that may hold pages. When: decay.h. */
 #include "span/purge.h"
 
+#include <limits.h>
+
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/probe.h"
@@ -54,21 +56,51 @@ enum split {
     SPLIT_NONE = SUPERSLAB_UNITS + 1
 };
 
+enum { PASSED_OVER_MOST = 32 };
+
 static bool stays_whole(const struct superslab *s, enum split split)
 {
     return s->huge && count_ones128(~s->used) < (unsigned)split;
 }
 
+/* Of a huge page of which so little is free it is not worth to look at it again before it has waited anew; nor at all, before a unit is
+ * freed, if none is free that holds pages. */
+static void pass_over(struct span_shard *shard, struct superslab *s, uint64_t now_ms)
+{
+    list_remove(&shard->dirty_queue, &s->age);
+    s->queued = (s->dirty & ~s->used) != 0;
+    if (s->queued) {
+        list_push_back(&shard->dirty_queue, &s->age);
+        s->freed_ms = now_ms;
+    }
+}
+
+/* By age each is passed over once in a while. Else it may be often, and a part of them comes to the end of the queue each time. */
+static unsigned pass_over_most(enum split split)
+{
+    return split == SPLIT_NONE ? PASSED_OVER_MOST : UINT_MAX;
+}
+
 /* Takes the first superslab that nobody is purging, and that may be split, out of the shard's queue, if it was freed into before
  * `before_ms`. */
-static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms, enum split split)
+static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms, enum split split, uint64_t now_ms)
 {
-    for (struct list_node *node = shard->dirty_queue.first; node != NULL; node = node->next) {
+    unsigned more = pass_over_most(split);
+    struct list_node *next;
+    for (struct list_node *node = shard->dirty_queue.first; node != NULL && more > 0; node = next) {
         struct superslab *s = LIST_ENTRY(node, struct superslab, age);
+        next = node->next;
         if (s->freed_ms >= before_ms)
             return NULL;
-        if (s->purging != 0 || stays_whole(s, split))
+        if (s->purging != 0)
             continue;
+        if (stays_whole(s, split)) {
+            if (stays_whole(s, SPLIT_SPARSE)) {
+                pass_over(shard, s, now_ms);
+                more--;
+            }
+            continue;
+        }
         list_remove(&shard->dirty_queue, node);
         s->queued = false;
         return s;
@@ -123,10 +155,10 @@ static size_t give_back(struct span_shard *shard, struct superslab *s, bits128 u
     s->purger = thread_mark();
     superslab_set_used(s, s->used | units);
     list_push_back(&shard->in_purge, &s->purge);
+    huge_split(s); /* first, lest the kernel fill the holes again */
     lock_drop(&shard->lock);
     bits128 done = purge_units(s, units);
     struct span_shard *now = shards_lock_of(s); /* to another it may have come meanwhile */
-    huge_split(s);
     /* What the kernel refused (locked memory, for one) stays dirty until the next free in here. */
     limit_discharge((size_t)count_ones128(done & s->dirty) << UNIT_SHIFT);
     superslab_set_dirty(s, s->dirty & ~done);
@@ -147,7 +179,7 @@ static size_t purge_before(struct span_shard *shard, uint64_t before_ms, bool by
 {
     size_t bytes = 0;
     struct superslab *s;
-    while ((s = next_to_purge(shard, before_ms, by_age ? SPLIT_SPARSE : SPLIT_ANY)) != NULL) {
+    while ((s = next_to_purge(shard, before_ms, by_age ? SPLIT_SPARSE : SPLIT_ANY, clock_now_ms())) != NULL) {
         bits128 units = may_hold_pages(s) & ~s->used;
         if (units != 0) /* else all are in use again; and it must not be on the list for nothing, where nobody sees it */
             bytes += give_back(shard, s, units, by_age ? clock_now_ms() : 0);
@@ -168,7 +200,7 @@ static size_t purge_some(struct span_shard *shard, size_t most)
 {
     size_t bytes = 0;
     struct superslab *s;
-    while (bytes < most && (s = next_to_purge(shard, UINT64_MAX, SPLIT_NONE)) != NULL) {
+    while (bytes < most && (s = next_to_purge(shard, UINT64_MAX, SPLIT_NONE, clock_now_ms())) != NULL) {
         bits128 units = s->dirty & ~s->used;
         bits128 some = lowest_units(units, divide_up(most - bytes, UNIT_SIZE));
         if (some != units) { /* it stays the oldest */

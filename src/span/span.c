@@ -175,7 +175,7 @@ static void *take_from_others(struct span_shard *own, const struct request *want
 static void *take_in(struct span_shard *shard, const struct request *wanted)
 {
     lock_take(&shard->lock);
-    void *at = take_here(shard, shard, wanted, ROOM_WARM);
+    void *at = shard->dirty_units >= wanted->units ? take_here(shard, shard, wanted, ROOM_WARM) : NULL;
     if (at == NULL)
         at = take_here(shard, shard, wanted, ROOM_ANY);
     if (at == NULL && shard == shards_pool())

@@ -18,7 +18,7 @@ struct superslab {
     struct list_node link;  /* in the index */
     struct list_node age;   /* in the queue of dirty ones */
     struct list_node purge; /* among those in purge */
-    uint64_t freed_ms;      /* when a unit was last freed dirty */
+    uint64_t freed_ms;      /* when a unit was last freed dirty, or it was last passed over */
     uint64_t purged_ms;     /* when units were last given back; 0: never */
     bits128 used;           /* bit u: unit u is in a run */
     bits128 dirty;          /* bit u: unit u may hold pages with content */

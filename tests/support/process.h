@@ -12,6 +12,9 @@ size_t process_rss_bytes(void);
 /* True if a mapped file's path contains `name`. */
 bool process_maps_file(const char *name);
 
+/* Has the mapping there this flag, two letters of VmFlags in smaps? */
+bool process_mapping_has(const void *at, const char *flag);
+
 /* Is this process run by an emulator of the processor, and not by the processor? */
 bool process_is_emulated(void);
 

@@ -301,10 +301,21 @@ bool __wrap_os_renew(void *at, size_t bytes)
     return !refuses(FAKE_RENEW) && __real_os_renew(at, bytes);
 }
 
+static void (*before_refill)(void);
+
+void fake_os_before_refill(void (*hook)(void))
+{
+    before_refill = hook;
+}
+
 bool __wrap_os_refill_hole(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    return !refuses(FAKE_REFILL_HOLE) && __real_os_refill_hole(at, bytes);
+    if (refuses(FAKE_REFILL_HOLE))
+        return false;
+    if (before_refill != NULL)
+        before_refill();
+    return __real_os_refill_hole(at, bytes);
 }
 
 bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)

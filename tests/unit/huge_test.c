@@ -13,6 +13,7 @@
 #include "large/large.h"
 #include "os/os.h"
 #include "span/huge.h"
+#include "span/shards.h"
 #include "span/span.h"
 
 enum { PASS_MS = 250, START_MS = 5000, PAGES = 12, RUNS = PAGES + 1, PAGE_UNITS = HUGE_SUPERSLABS * SUPERSLAB_UNITS };
@@ -138,6 +139,11 @@ static void who_has_none_is_asked_once(void)
     CHECK(huge_ones(PAGES) == 0 && fake_os_refused() == 1);
 }
 
+static void not_huge_any_more(void)
+{
+    CHECK(!huge_is_at(runs[2]));
+}
+
 /* Units of it may have come into memory untouched. */
 static void what_is_given_back_is_split(void)
 {
@@ -145,7 +151,9 @@ static void what_is_given_back_is_split(void)
     passes(2);
     span_give(runs[2], GIVEN, false);
     CHECK(span_dirty_bytes() == GIVEN * UNIT_SIZE && huge_is_at(runs[2]));
+    fake_os_before_purge(not_huge_any_more);
     CHECK(span_purge_all() == GIVEN * UNIT_SIZE);
+    fake_os_before_purge(NULL);
     CHECK(!huge_is_at(runs[2]) && huge_ones(PAGES) == PAGES - 1);
     bool zero;
     CHECK(span_take(GIVEN, 1, &zero) == runs[2] && zero);
@@ -169,6 +177,29 @@ static void few_free_units_stay(void)
     fake_clock_set(now_ms);
     CHECK(span_purge_old(now_ms) == (FEW + 1) * UNIT_SIZE && !huge_is_at(runs[2]) && huge_is_at(runs[3]));
     CHECK(span_purge_all() == FEW * UNIT_SIZE && !huge_is_at(runs[3]));
+}
+
+/* Units of each were free, and are taken again: nobody looks at them at each heartbeat, and each time that the process grows. */
+static void what_is_full_again_is_not_looked_at(void)
+{
+    enum { LATER_MS = 60000 };
+    bool zero;
+    start(PAGES, 1);
+    passes(2);
+    for (unsigned i = 0; i < PAGES; i++) {
+        span_give(runs[i], 1, true);
+        CHECK(span_take(1, 1, &zero) == runs[i]);
+    }
+    span_give(runs[3], 1, true);
+    now_ms += LATER_MS;
+    fake_clock_set(now_ms);
+    CHECK(span_purge_old(now_ms) == 0 && huge_ones(PAGES) == PAGES);
+    unsigned queued = 0;
+    for (unsigned i = 0; i < shards_count(); i++)
+        for (const struct list_node *node = span_shards[i].dirty_queue.first; node != NULL; node = node->next)
+            queued++;
+    CHECK(queued == 1);
+    CHECK(span_purge_all() == UNIT_SIZE);
 }
 
 /* The other half counts as huge until it gives something back too; both together become a page again. */
@@ -391,6 +422,7 @@ int main(void)
         HUGE_TEST(who_has_none_is_asked_once),
         HUGE_TEST(what_is_given_back_is_split),
         HUGE_TEST(few_free_units_stay),
+        HUGE_TEST(what_is_full_again_is_not_looked_at),
         HUGE_TEST(halves_are_split_by_themselves),
         HUGE_TEST(a_page_with_one_half_split_becomes_huge_again),
         HUGE_TEST(few_holes_stay),

@@ -12,7 +12,11 @@
 #include "larges.h"
 #include "random.h"
 #include "scale.h"
+#include "os/os.h"
+#include "process.h"
+#include "span/limit.h"
 #include "span/span.h"
+#include "span/superslab.h"
 
 enum { BLOCKS = 40, STEPS = 20000 };
 
@@ -256,13 +260,19 @@ static void shrinks_and_grows_in_place(void)
     CHECK(fake_os_made(FAKE_MOVE) == 0);
 }
 
-/* A block of a MiB with a neighbour, so that it cannot grow in place. */
+/* It gets a neighbour, so that it cannot grow in place. */
+static char *corner(char *at, size_t bytes)
+{
+    bool zero = false;
+    while (span_extend(at + bytes, 1, &zero))
+        ;
+    return at;
+}
+
+/* A block of a MiB that cannot. */
 static char *cornered_block(uint64_t mark)
 {
-    char *at = large_take(MIB);
-    bool zero = false;
-    while (span_extend(at + MIB, 1, &zero))
-        ;
+    char *at = corner(large_take(MIB), MIB);
     write_words(at, 0, MIB, mark);
     return at;
 }
@@ -293,6 +303,51 @@ static void moves_pages(void)
         char *other = large_take(4 * MIB);
         memset(other, 1, 4 * MIB);
     }
+}
+
+static void take_a_unit(void)
+{
+    bool zero;
+    CHECK(span_take(1, 1, &zero) != NULL);
+}
+
+/* The pages of a block that moves are there once: for others there is room below the hard limit. */
+static void moving_pages_count_once(void)
+{
+    large_init();
+    char *at = corner(large_take(8 * MIB), 8 * MIB);
+    limit_set(SIZE_MAX, limit_held() + 4 * MIB + 4 * units_per_page() * UNIT_SIZE);
+    fake_os_before_refill(take_a_unit);
+    CHECK(large_resize(large_find(at), 12 * MIB) != NULL && fake_os_made(FAKE_REFILL_HOLE) == 1);
+    fake_os_before_refill(NULL);
+    CHECK(limit_held() <= policy.hard_limit);
+}
+
+enum os_collapse __real_os_collapse(void *at); /* not the fake one (fake_os.h) */
+
+/* A huge page of the kernel's in it is a mapping of its own. */
+static void pages_of_a_block_with_a_huge_page_move(void)
+{
+    large_init();
+    char *at = corner(large_take(8 * MIB), 8 * MIB);
+    memset(at, 7, 8 * MIB);
+    char *page = (char *)align_up((uintptr_t)at + 1, HUGE_SIZE);
+    if (os_huge_page_size() != HUGE_SIZE || __real_os_collapse(page) != OS_COLLAPSED) {
+        CANNOT_TRY("the kernel makes no huge pages here");
+        return;
+    }
+    CHECK(!os_can_move(at, 8 * MIB));
+    CHECK(large_resize(large_find(at), 12 * MIB) == NULL); /* as if its user had split it */
+    superslab_of(page)->huge = true;
+    fake_os_refuse(FAKE_MOVE, 1, 1);
+    CHECK(large_resize(large_find(at), 12 * MIB) == NULL && fake_os_refused() == 1);
+    CHECK(!os_can_move(at, 8 * MIB)); /* what was not huge is not to be */
+    char *moved = large_resize(large_find(at), 12 * MIB);
+    CHECK(moved != NULL && moved != at);
+    for (size_t i = 0; i < 8 * MIB; i++)
+        CHECK(moved[i] == 7);
+    CHECK(os_can_move(moved, 12 * MIB) && process_mapping_has(moved, " nh"));
+    large_give(moved);
 }
 
 static void refused_move_changes_nothing(void)
@@ -397,6 +452,8 @@ int main(void)
         UNIT_TEST(faults_get_verdicts),
         UNIT_TEST(shrinks_and_grows_in_place),
         UNIT_TEST(moves_pages),
+        UNIT_TEST(moving_pages_count_once),
+        UNIT_TEST(pages_of_a_block_with_a_huge_page_move),
         UNIT_TEST(refused_move_changes_nothing),
         UNIT_TEST(run_of_refused_move_comes_back),
         UNIT_TEST(lost_hole_is_never_used),

@@ -1,0 +1,90 @@
+#include "large/move.h"
+
+#include "arena/arena.h"
+#include "config/policy.h"
+#include "large/units.h"
+#include "os/os.h"
+#include "span/huge.h"
+#include "span/limit.h"
+
+/* Below this a copy is as fast as three system calls. */
+#define MOVE_LEAST (256 * KIB)
+
+/* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
+#define HUGE_LEAST (16 * MIB)
+
+static bool has_huge_pages(size_t units)
+{
+    return policy.huge == HUGE_ON || (policy.huge == HUGE_AUTO && units << UNIT_SHIFT >= HUGE_LEAST);
+}
+
+/* One mapping can be moved. Superslabs in it that became huge pages are mappings of their own, until the same is advised for all:
+ * *united. */
+static bool unite(char *base, size_t units, bool *united)
+{
+    size_t bytes = units << UNIT_SHIFT;
+    *united = false;
+    if (os_can_move(base, bytes))
+        return true;
+    if (!huge_is_in(base, units))
+        return false;
+    os_allow_huge_pages(base, bytes);
+    *united = true;
+    return os_can_move(base, bytes);
+}
+
+static void divide(char *base, size_t units, bool moved)
+{
+    if (!moved || !has_huge_pages(units))
+        huge_forbid_others(base, units);
+}
+
+/* From then on the run of `old_bytes` does not count, until limit_end_move. */
+static char *take_longer(size_t units, size_t old_bytes, unsigned *number)
+{
+    bool zero;
+    bool borrowed = limit_borrow(old_bytes);
+    char *to = units_take(units, units << UNIT_SHIFT >= HUGE_LEAST ? HUGE_SIZE >> UNIT_SHIFT : 1, &zero);
+    if (to != NULL)
+        *number = limit_begin_move(old_bytes);
+    if (borrowed)
+        limit_repay();
+    if (to != NULL)
+        units_clear_tags(to, units);
+    return to;
+}
+
+static char *move(char *base, size_t units, size_t longer)
+{
+    unsigned number;
+    size_t old_bytes = units << UNIT_SHIFT;
+    char *to = take_longer(longer, old_bytes, &number);
+    if (to == NULL)
+        return NULL;
+    units_mark(to);
+    if (!os_move(base, old_bytes, to, longer << UNIT_SHIFT)) {
+        units_give_refused(to, longer);
+        limit_end_move(number, old_bytes);
+        return NULL;
+    }
+    arena_assign(base, 1, TAG_LARGE_GONE, NULL);
+    bool filled = units_fill_hole(base, units);
+    limit_end_move(number, old_bytes);
+    units_give_hole(base, units, filled);
+    return to;
+}
+
+char *move_pages(char *base, size_t units, bool moved, size_t longer)
+{
+    bool united;
+    if (units << UNIT_SHIFT < MOVE_LEAST)
+        return NULL;
+    char *to = unite(base, units, &united) ? move(base, units, longer) : NULL;
+    if (to == NULL && united)
+        divide(base, units, moved);
+    else if (to != NULL && has_huge_pages(longer))
+        os_allow_huge_pages(to, longer << UNIT_SHIFT);
+    else if (to != NULL && united)
+        os_forbid_huge_pages(to, longer << UNIT_SHIFT);
+    return to;
+}

@@ -1,0 +1,14 @@
+/*
+ * Blocks that grow without a copy: their pages move into a longer run (mremap).
+ */
+#ifndef HAK_LARGE_MOVE_H
+#define HAK_LARGE_MOVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Moves the pages of a block of `units` at `base`, whose tag then says that it has gone, to a run of more units, which nobody knows
+ * yet. `moved`: that was done with it before. Returns the run; NULL: only a copy will do, and all is as it was. */
+char *move_pages(char *base, size_t units, bool moved, size_t longer);
+
+#endif

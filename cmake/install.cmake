@@ -13,12 +13,13 @@ install(TARGETS hakmem hakmem_hardened hakmem_static EXPORT hakmem
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/include/hakmem.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # hakmem::hakmem, hakmem::static
 install(EXPORT hakmem FILE hakmemTargets.cmake NAMESPACE hakmem:: DESTINATION ${package_dir})
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/hakmemConfig.cmake.in ${generated}/hakmemConfig.cmake
   INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
-write_basic_package_version_file(${generated}/hakmemConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+write_basic_package_version_file(${generated}/hakmemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${generated}/hakmemConfig.cmake ${generated}/hakmemConfigVersion.cmake DESTINATION ${package_dir})
 
 # The way from the .pc files to the prefix; directories that do not lie under it are named in full.

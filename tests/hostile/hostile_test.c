@@ -4,6 +4,7 @@
  * as it was. Nothing is printed, nobody crashes.
  *
  *   hostile_test [PART OF A CASE'S NAME]
+ *   hostile_test --machine   what is set for the whole machine, and set back
  */
 #include "cases.h"
 
@@ -25,6 +26,15 @@ void hostile_become_workload(void)
     _exit(3);
 }
 
+bool hostile_report(const char *name, const struct child *child)
+{
+    const bool fine = child->status == 0 && child->output[0] == '\0';
+    printf("%s: %s\n", fine ? "ok" : "FAILED", name);
+    if (!fine)
+        printf("  status %#x\n  %s\n", (unsigned)child->status, child->output);
+    return fine;
+}
+
 static int run(const struct hostile_case *cases, size_t count, const char *part)
 {
     int failures = 0;
@@ -32,11 +42,7 @@ static int run(const struct hostile_case *cases, size_t count, const char *part)
         if (part != NULL && strstr(cases[i].name, part) == NULL)
             continue;
         const struct child child = child_run(cases[i].action, cases[i].value);
-        bool fine = child.status == 0 && child.output[0] == '\0';
-        printf("%s: %s\n", fine ? "ok" : "FAILED", cases[i].name);
-        if (!fine)
-            printf("  status %#x\n  %s\n", (unsigned)child.status, child.output);
-        failures += !fine;
+        failures += !hostile_report(cases[i].name, &child);
     }
     return failures;
 }
@@ -50,6 +56,8 @@ int main(int argc, char **argv)
     family_require_hakmem();
     setvbuf(stdout, NULL, _IONBF, 0);
     program = argv[0];
+    if (argc > 1 && strcmp(argv[1], "--machine") == 0)
+        return hostile_change_machine();
     const char *part = argc > 1 ? argv[1] : NULL;
     return run(limit_cases, limit_case_count, part) + run(kernel_cases, kernel_case_count, part) != 0;
 }

@@ -5,7 +5,6 @@
 #include "workload.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -110,22 +109,6 @@ static void foreign_mappings(uintptr_t unused)
     workload_check_held();
 }
 
-/* Set for the length of one run, on the whole machine. */
-static void strict_overcommit(uintptr_t unused)
-{
-    (void)unused;
-    static const char path[] = "/proc/sys/vm/overcommit_memory";
-    char before = 0;
-    int file = open(path, O_RDWR);
-    CHECK(file >= 0 && read(file, &before, 1) == 1);
-    workload_hold();
-    CHECK(pwrite(file, "2", 1, 0) == 1);
-    size_t refusals = workload_try();
-    CHECK(pwrite(file, &before, 1, 0) == 1);
-    CHECK(refusals == 0); /* half of the machine's memory may be committed, and the reservation counts for nothing */
-    workload_check_held();
-}
-
 const struct hostile_case kernel_cases[] = {
     {"no membarrier", refused, SYS_membarrier},
     {"no madvise", refused, SYS_madvise},
@@ -147,6 +130,5 @@ const struct hostile_case kernel_cases[] = {
     {"readable is executable", with_personality, READ_IMPLIES_EXEC},
     {"unlimited stack", unlimited_stack, 0},
     {"foreign mappings in the way", foreign_mappings, 0},
-    {"vm.overcommit_memory=2", strict_overcommit, 0},
 };
 const size_t kernel_case_count = sizeof kernel_cases / sizeof kernel_cases[0];

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -54,6 +55,11 @@ int main(int argc, char **argv)
     }
     if (geteuid() != 0) {
         puts("secure: only root can make a set-user-ID program of another user: skipped");
+        return SKIPPED;
+    }
+    struct statvfs files;
+    if (statvfs(argv[0], &files) == 0 && (files.f_flag & ST_NOSUID) != 0) {
+        puts("secure: no program is set-user-ID on this file system (nosuid): skipped");
         return SKIPPED;
     }
     program = argv[0];

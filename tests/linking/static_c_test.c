@@ -24,7 +24,8 @@ static int failed(const char *what)
 
 int main(void)
 {
-    if (strlen(hak_version()) == 0 || strlen(hak_build_info()) == 0) {
+    const char *info = hak_build_info();
+    if (strlen(hak_version()) == 0 || strstr(info, hak_version()) == NULL || strchr(info, '\n') != NULL) {
         return failed("no version");
     }
     void *block = plain_malloc(100);

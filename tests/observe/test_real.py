@@ -26,9 +26,7 @@ _SET_MODE = 8  # docs/control.md
 
 
 def setUpModule() -> None:
-    library = build.ensure_library()
-    if b"hak_control" not in library.read_bytes():
-        raise unittest.SkipTest("this library shows no control block")
+    build.ensure_library()
 
 
 class Service(unittest.TestCase):

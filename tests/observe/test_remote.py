@@ -101,7 +101,7 @@ class Reading(fakes.FakeTest):
         process = Process(started.pid)
         process.snapshot()
         started.kill()
-        time.sleep(0.2)  # a zombie now
+        os.waitid(os.P_PID, started.pid, os.WEXITED | os.WNOWAIT)  # a zombie now
         with self.assertRaises(EndedError):
             process.snapshot()
         started.wait()

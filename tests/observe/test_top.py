@@ -81,9 +81,8 @@ class Screens(fakes.FakeTest):
                 ("2", "rates", "span lock waits"),
             ):
                 await pilot.press(key)
-                await pilot.pause()
-                self.assertEqual(visible(app), [name])
-                self.assertIn(told, text_of(app))
+                await until(pilot, lambda name=name: visible(app) == [name])  # type: ignore[misc]
+                await until(pilot, lambda told=told: told in text_of(app))  # type: ignore[misc]
             await pilot.press("q")
 
         self.assertEqual(self.drive(SMALL, body).return_code, 0)
@@ -114,8 +113,7 @@ class Screens(fakes.FakeTest):
             self.end(self.process)
             await until(pilot, lambda: "has ended; q quits" in text_of(app))
             await pilot.press("tab")
-            await pilot.pause()
-            self.assertIn("requested memory", text_of(app))
+            await until(pilot, lambda: "requested memory" in text_of(app))
             await pilot.press("q")
 
         self.assertEqual(self.drive(SMALL, body).return_code, 0)

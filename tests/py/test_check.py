@@ -96,9 +96,12 @@ class Check(unittest.TestCase):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
             not_ignored(self, number)
             with self.subTest(number):
-                command = [*RUN, "sleep", "30"]
-                with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
-                    time.sleep(1.0)
+                command = [*RUN, "/bin/sh", "-c", "echo ready; exec sleep 30"]
+                with subprocess.Popen(
+                    command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                ) as process:
+                    assert process.stdout is not None
+                    self.assertEqual(process.stdout.readline(), b"ready\n")
                     process.send_signal(number)
                     self.assertEqual(process.wait(timeout=60), -number)
                 self.assertEqual(list(self.directory.iterdir()), [])
@@ -204,17 +207,19 @@ class Check(unittest.TestCase):
             void *_Znwm(unsigned long);
             int main(void) { free(_Znwm(10)); return 7; }
         """)
-        naming = self.directory / "naming"
+        naming, go = self.directory / "naming", self.directory / "go"
         tool = self.directory / "bin" / "addr2line"
         tool.parent.mkdir()
-        tool.write_text(f"#!/bin/sh\necho > {naming}\nsleep 2\n")
+        tool.write_text(f"#!/bin/sh\necho > {naming}\nuntil test -e {go}; do sleep 0.05; done\n")
         tool.chmod(0o755)
         environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
         with subprocess.Popen([*RUN, program], env=environment, stderr=subprocess.PIPE, text=True) as process:
             while process.poll() is None and not naming.exists():
                 time.sleep(0.01)
-            time.sleep(0.5)
+            self.assertIsNone(process.poll())
             process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)  # for it to do harm
+            go.touch()
             _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 7, err)
         self.assertIn("alloc-dealloc-mismatch", err)

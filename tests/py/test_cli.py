@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -322,7 +323,7 @@ FAKE_CMAKE = """#!/bin/sh
 echo "$*" >> "{directory}/log"
 test "$1" = --build || exit 0
 echo "[1/2] one half"
-/bin/sleep {seconds}
+until test -e "{until}"; do /bin/sleep 0.01; done
 echo "[2/2] the other"
 echo "a compiler's words"
 /bin/mkdir -p build/release
@@ -354,11 +355,11 @@ class Building(unittest.TestCase):
             (self.tools / tool).symlink_to("/bin/true")
         self.pretend()
 
-    def pretend(self, *, status: int = 0, seconds: float = 0) -> None:
-        """Sets up how the build goes."""
+    def pretend(self, *, status: int = 0, until: Path = Path("/")) -> None:
+        """Sets up how the build goes: it takes until that file exists."""
         cmake = self.tools / "cmake"
         cmake.write_text(
-            FAKE_CMAKE.format(directory=self.directory, library=LIBRARY.resolve(), status=status, seconds=seconds)
+            FAKE_CMAKE.format(directory=self.directory, library=LIBRARY.resolve(), status=status, until=until)
         )
         cmake.chmod(0o755)
 
@@ -418,12 +419,21 @@ class Building(unittest.TestCase):
         self.assertEqual((process.returncode, out, err), (-signal.SIGINT, "", ""))
 
     def test_two_at_once_build_once(self) -> None:
-        self.pretend(seconds=1)
+        go = self.directory / "go"
+        self.pretend(until=go)
         processes = [self.start(), self.start()]
+        said = ["", ""]
+        while not any("waiting for another build" in text for text in said):
+            for i, process in enumerate(processes):
+                assert process.stderr is not None
+                if select.select([process.stderr], [], [], 0.05)[0]:
+                    text = os.read(process.stderr.fileno(), 4096).decode()
+                    self.assertTrue(text, said)
+                    said[i] += text
+        go.touch()
         results = [process.communicate(timeout=60) for process in processes]
         self.assertEqual([out for out, _ in results], ["started\n"] * 2)
         self.assertEqual(self.builds(), 1)
-        self.assertIn("waiting for another build", "".join(err for _, err in results))
 
     def test_starts_nothing_when_the_build_fails(self) -> None:
         self.pretend(status=1)

@@ -318,6 +318,16 @@ static void prewarmed_slabs_go_back(void)
     CHECK(span_used_bytes() == before);
 }
 
+static void what_is_prewarmed_needs_no_system(void)
+{
+    enum { READY = 3000 };
+    heap_own();
+    CHECK(hak_prewarm(200, READY) == READY);
+    fake_os_refuse(FAKE_ALL, 1, FAKE_EVERY);
+    for (int i = 0; i < READY; i++)
+        CHECK(hak_malloc(200) != NULL);
+}
+
 static void blocks_shrink_without_memory(void)
 {
     char *block = hak_malloc(30000);
@@ -371,6 +381,7 @@ int main(void)
         UNIT_TEST(trim_gives_everything_back),
         UNIT_TEST(purge_has_levels),
         UNIT_TEST(prewarmed_slabs_go_back),
+        UNIT_TEST(what_is_prewarmed_needs_no_system),
         UNIT_TEST(blocks_shrink_without_memory),
         UNIT_TEST(moved_blocks_have_room),
     };

@@ -2,8 +2,12 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "api/metrics.h"
 #include "api/stats_json.h"
@@ -239,6 +243,28 @@ static void files_are_refused_with_the_reason(void)
     CHECK(hak_stats_write("/dev/full") == ENOSPC);
 }
 
+/* A file that is there is emptied first; what a link points to is left alone. */
+static void files_are_written_anew(void)
+{
+    static char text[TEXT_BYTES];
+    char directory[] = "/tmp/hakmem-metrics-XXXXXX";
+    char path[64], link[64];
+    CHECK(mkdtemp(directory) != NULL);
+    snprintf(path, sizeof path, "%s/file", directory);
+    snprintf(link, sizeof link, "%s/link", directory);
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    CHECK(file >= 0 && symlink(path, link) == 0);
+    CHECK(ftruncate(file, 10 * TEXT_BYTES) == 0);
+    CHECK(hak_stats_write(link) == ELOOP);
+    struct stat about;
+    CHECK(fstat(file, &about) == 0 && about.st_size == 10 * TEXT_BYTES);
+    CHECK(hak_stats_write(path) == 0);
+    ssize_t length = read(file, text, sizeof text);
+    CHECK(length > 2 && length < (ssize_t)sizeof text);
+    CHECK(text[0] == '{' && text[length - 2] == '}' && text[length - 1] == '\n' && memchr(text, '\0', (size_t)length) == NULL);
+    CHECK(close(file) == 0 && unlink(link) == 0 && unlink(path) == 0 && rmdir(directory) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +273,7 @@ int main(void)
         UNIT_TEST(large_blocks_are_counted),         UNIT_TEST(what_is_given_back_is_counted),
         UNIT_TEST(newer_callers_get_zeros),          UNIT_TEST(json_is_balanced),
         UNIT_TEST(short_memory_is_told),             UNIT_TEST(files_are_refused_with_the_reason),
+        UNIT_TEST(files_are_written_anew),
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ static void modes_are_ordered_by_memory(void)
     CHECK(minimal.magazine_bytes[0] < balanced.magazine_bytes[0] && balanced.magazine_bytes[0] < policy.magazine_bytes[0]);
     CHECK(minimal.bigcache_bytes < balanced.bigcache_bytes && balanced.bigcache_bytes < policy.bigcache_bytes);
     CHECK(minimal.purge_ms < balanced.purge_ms && balanced.purge_ms < policy.purge_ms);
+    CHECK(minimal.guard_bytes == 0 && balanced.guard_bytes != 0 && policy.guard_bytes == 0);
 }
 
 static void learning_is_balanced_and_learns(void)

@@ -58,9 +58,10 @@ enum split {
 
 enum { PASSED_OVER_MOST = 32 };
 
-static bool stays_whole(const struct superslab *s, enum split split)
+/* Free units of a huge page; SPLIT_NONE: of none. */
+static unsigned huge_free_units(const struct superslab *s)
 {
-    return s->huge && count_ones128(~s->used) < (unsigned)split;
+    return s->huge ? count_ones128(~s->used) : SPLIT_NONE;
 }
 
 /* Of a huge page of which so little is free it is not worth to look at it again before it has waited anew; nor at all, before a unit is
@@ -94,8 +95,9 @@ static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before
             return NULL;
         if (s->purging != 0)
             continue;
-        if (stays_whole(s, split)) {
-            if (stays_whole(s, SPLIT_SPARSE)) {
+        unsigned free = huge_free_units(s);
+        if (free < (unsigned)split) { /* it stays whole */
+            if (free < SPLIT_SPARSE) {
                 pass_over(shard, s, now_ms);
                 more--;
             }

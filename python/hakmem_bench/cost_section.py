@@ -133,11 +133,14 @@ def section(part: Part, result: Result) -> str:
 
 
 def _pairs(figures: Figures) -> str:
-    fewest, most = figures.pairs() or (0, 0)
+    counts = figures.pairs()
+    if counts is None:
+        return "There are no pairs of good runs."
+    fewest, most = counts
     return (
         f"Medians of {fewest}{f' to {most}' if most > fewest else ''} paired runs; in brackets the interval, "
-        f"which holds the true median in {100 * stats.coverage(fewest):.0f} % of cases or more, where its ends are a tenth or "
-        "more apart."
+        f"which holds the true median in {100 * stats.coverage(fewest):.0f} % of cases or more, where its ends are a "
+        "tenth or more apart."
     )
 
 

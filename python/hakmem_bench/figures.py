@@ -206,7 +206,7 @@ def method(figures: Figures) -> list[str]:
         "becomes slower or faster does so for all of them.",
         "A ratio is hakmem's value over the peer's in the same repetition, so below 1 hakmem is better; shown is the "
         f"median over the repetitions{counted} with its 95 % interval, from one of the samples to another; an interval "
-        "that spans 1 is a tie.",
+        "that spans 1, to two decimals, is a tie.",
         "Time is that of one operation where the test counts operations and wall time otherwise; peak memory is the "
         "largest resident set of the program itself, or of one of its descendants.",
         "Peers run as they come: no variable that tunes one is set, but for one that Google's tcmalloc needs for its "

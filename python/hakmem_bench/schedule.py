@@ -67,9 +67,13 @@ def _run_undisturbed(plan: Plan, test: Test, peer: Peer, result: TestResult) -> 
     return best
 
 
+def did_not_end(sample: Sample) -> bool:
+    return sample.status.startswith("no end")
+
+
 def _did_not_end(samples: Sequence[Sample]) -> bool:
     """Who does not come back once is not waited for again."""
-    return bool(samples) and samples[-1].status.startswith("no end")
+    return bool(samples) and did_not_end(samples[-1])
 
 
 def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) -> None:
@@ -106,13 +110,13 @@ def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result],
             words = list(test.quick if plan.quick and test.quick else test.command)
             mine = TestResult(test.name, test.group, test.what, words, test.threads, test.memory_only)
             mine.counted = not os.path.isabs(test.command[0])
-            result.tests.append(mine)
             try:
+                result.tests.append(mine)
                 _run_test(plan, test, mine, progress)
             except KeyboardInterrupt:
                 _drop_incomplete(mine)
-                if not any(mine.samples.values()):
-                    result.tests.pop()
+                if not any(mine.samples.values()) and mine in result.tests:
+                    result.tests.remove(mine)
                 raise
             keep(result)
         for counts in plan.counts(plan.peers, progress) if plan.counts is not None else ():

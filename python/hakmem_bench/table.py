@@ -224,7 +224,7 @@ def _print_changes(
 
 def _verdict(first: Ratio, second: Ratio) -> str:
     if min(first.pairs, second.pairs) < fig.LEAST_PAIRS:
-        return "tie"  # intervals of few pairs are too narrow
+        return "tie"  # intervals of few pairs hold the median too rarely
     if second.high < first.low * (1 - _ROUNDING):
         return "better"
     return "worse" if second.low > first.high * (1 + _ROUNDING) else "tie"

@@ -34,7 +34,7 @@ static bool after_heaps_is_mine(void)
            || span_lock_is_mine() || lock_is_mine(&meta_lock);
 }
 
-/* While a fork is under way; another thread may set one meanwhile. */
+/* While a fork is under way. Between its handlers the thread that forks may set one. */
 static const struct keeper *locked_keeper;
 
 static void take_after_heaps(void)

@@ -36,6 +36,8 @@ static void close_all(void *argument)
 
 void keeper_set(const struct keeper *keeper)
 {
+    lock_take(&life_lock); /* not during a fork, which would not hold the keeper's locks */
     store_release(&current_keeper, keeper);
+    lock_drop(&life_lock);
     door_visit(close_all, NULL);
 }

@@ -4,8 +4,8 @@
 
 #include "heap/heap.h"
 
-/* The calling thread, which is unborn, gets its heap; the first of all starts the allocator. NULL: out of
- * memory, and the thread is still unborn. */
+/* The calling thread, which is unborn, gets its heap, if a signal handler has not been faster; the first of all starts the
+ * allocator. NULL: out of memory, and the thread is still unborn. */
 struct heap *start_thread(void);
 
 extern HIDDEN struct lock init_lock;

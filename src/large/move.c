@@ -18,25 +18,14 @@ static bool has_huge_pages(size_t units)
     return policy.huge == HUGE_ON || (policy.huge == HUGE_AUTO && units << UNIT_SHIFT >= HUGE_LEAST);
 }
 
-/* One mapping can be moved. Superslabs in it that became huge pages are mappings of their own, until the same is advised for all:
- * *united. */
-static bool unite(char *base, size_t units, bool *united)
+/* One mapping can be moved. Superslabs in it that became huge pages are mappings of their own, until the same is advised for all. */
+static bool unite(char *base, size_t units)
 {
     size_t bytes = units << UNIT_SHIFT;
-    *united = false;
     if (os_can_move(base, bytes))
         return true;
-    if (!huge_is_in(base, units))
-        return false;
     os_allow_huge_pages(base, bytes);
-    *united = true;
     return os_can_move(base, bytes);
-}
-
-static void divide(char *base, size_t units, bool moved)
-{
-    if (!moved || !has_huge_pages(units))
-        huge_forbid_others(base, units);
 }
 
 /* From then on the run of `old_bytes` does not count, until limit_end_move. */
@@ -69,6 +58,8 @@ static char *move(char *base, size_t units, size_t longer)
     }
     arena_assign(base, 1, TAG_LARGE_GONE, NULL);
     bool filled = units_fill_hole(base, units);
+    if (filled)
+        huge_split_in(base, units); /* what is there now is none */
     limit_end_move(number, old_bytes);
     units_give_hole(base, units, filled);
     return to;
@@ -76,15 +67,16 @@ static char *move(char *base, size_t units, size_t longer)
 
 char *move_pages(char *base, size_t units, bool moved, size_t longer)
 {
-    bool united;
     if (units << UNIT_SHIFT < MOVE_LEAST)
         return NULL;
-    char *to = unite(base, units, &united) ? move(base, units, longer) : NULL;
-    if (to == NULL && united)
-        divide(base, units, moved);
-    else if (to != NULL && has_huge_pages(longer))
+    bool huge = huge_is_in(base, units);
+    bool may = huge ? unite(base, units) : os_can_move(base, units << UNIT_SHIFT);
+    char *to = may ? move(base, units, longer) : NULL;
+    if (to != NULL && has_huge_pages(longer))
         os_allow_huge_pages(to, longer << UNIT_SHIFT);
-    else if (to != NULL && united)
+    else if (to != NULL && huge)
         os_forbid_huge_pages(to, longer << UNIT_SHIFT);
+    else if (huge && !(moved && has_huge_pages(units))) /* it stays, as it was */
+        huge_forbid_others(base, units);
     return to;
 }

@@ -130,10 +130,19 @@ struct half {
     bool was_huge;
 };
 
+/* What is not in use is counted by the span layer, which knows. */
+static void bound_filled(struct superslab *s)
+{
+    size_t used = (size_t)count_ones128(s->used & ~s->purging) << UNIT_SHIFT;
+    if (s->filled * FILLED_STEP > used)
+        set_filled(s, used);
+}
+
 /* What did not count as absent before does not now. */
 static void note_filled(struct superslab *s, size_t bytes)
 {
     set_filled(s, min_size(s->filled * FILLED_STEP + bytes, SUPERSLAB_SIZE));
+    bound_filled(s);
     store_relaxed(&s->collapses, (uint8_t)(s->collapses + 1));
 }
 
@@ -210,14 +219,6 @@ void huge_after_fork(void)
     pause_ms = 0;
 }
 
-/* What is not in use is counted by the span layer, which knows. */
-static void bound_filled(struct superslab *s)
-{
-    size_t used = (size_t)count_ones128(s->used & ~s->purging) << UNIT_SHIFT;
-    if (s->filled * FILLED_STEP > used)
-        set_filled(s, used);
-}
-
 static COLD void split(struct superslab *s)
 {
     shards_lock_pool_too(shard_of(s));
@@ -238,29 +239,28 @@ bool huge_is_at(const void *at)
     return load_relaxed(&superslab_of(at)->huge);
 }
 
-/* Bytes of its superslab from there on, at most `bytes`. */
-static size_t in_one(const char *at, size_t bytes)
+/* Of the superslab that the address is in. */
+static char *end_of_superslab(const char *at)
 {
-    return min_size(SUPERSLAB_SIZE - ((uintptr_t)at & (SUPERSLAB_SIZE - 1)), bytes);
+    return superslab_base(superslab_index(superslab_of(at)) + 1);
 }
 
 bool huge_is_in(const void *at, size_t units)
 {
-    const char *p = at;
-    for (size_t left = units << UNIT_SHIFT, here; left > 0; left -= here, p += here) {
-        here = in_one(p, left);
+    const char *end = (const char *)at + (units << UNIT_SHIFT);
+    for (const char *p = at; p < end; p = end_of_superslab(p))
         if (huge_is_at(p))
             return true;
-    }
     return false;
 }
 
 void huge_forbid_others(char *at, size_t units)
 {
-    for (size_t left = units << UNIT_SHIFT, here; left > 0; left -= here, at += here) {
-        here = in_one(at, left);
+    char *end = at + (units << UNIT_SHIFT);
+    for (char *next; at < end; at = next) {
+        next = end_of_superslab(at);
         if (!huge_is_at(at))
-            os_forbid_huge_pages(at, here);
+            os_forbid_huge_pages(at, (size_t)((next < end ? next : end) - at));
     }
 }
 
@@ -272,6 +272,13 @@ void huge_split_at(const void *at)
     struct span_shard *locked = shards_lock_of(s);
     huge_split(s);
     lock_drop(&locked->lock);
+}
+
+void huge_split_in(const void *at, size_t units)
+{
+    const char *end = (const char *)at + (units << UNIT_SHIFT);
+    for (const char *p = at; p < end; p = end_of_superslab(p))
+        huge_split_at(p);
 }
 
 uint8_t huge_collapses_at(const void *at)

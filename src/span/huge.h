@@ -30,9 +30,10 @@ bool huge_is_in(const void *at, size_t units);
 /* Forbids huge pages where they had been allowed in all of these units, but in what is one. */
 void huge_forbid_others(char *at, size_t units);
 
-/* Pages of the superslab are given back: it is no huge page any more. The first takes the
- * lock of its shard, for the second it is held. */
+/* Pages of the superslab, or of those that so many units are in, are given back: it is no huge page any more. The first two take the
+ * lock of its shard, for the third it is held. */
 void huge_split_at(const void *at);
+void huge_split_in(const void *at, size_t units);
 void huge_split(struct superslab *s);
 
 /* How often the superslab there became a huge page (modulo 256): what is known of its absent pages is as old as the last time. Takes

@@ -5,7 +5,6 @@
 #include "workload.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -31,6 +30,7 @@ static long commit_left_kib(void)
 /* The reservation of addresses counts for nothing. */
 static void strict_overcommit(uintptr_t file)
 {
+    alarm(60); /* the parent sets it back */
     workload_hold();
     CHECK(pwrite((int)file, "2", 1, 0) == 1);
     CHECK(workload_try() == 0);

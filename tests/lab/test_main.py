@@ -280,7 +280,7 @@ class Safety(unittest.TestCase):
             for name in ("file", "page.html"):
                 (Path(directory) / name).touch()
             for name, line in (
-                ("result.html", "its page is to have that name; legal is another, as FILE.json"),
+                ("result.html", "pages have such names; legal is another, as FILE.json"),
                 ("", "is a directory; legal is the name of a file"),
                 ("file/result.json", "Not a directory|File exists"),
                 ("file", f"{directory}/file exists; legal is a new file"),

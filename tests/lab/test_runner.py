@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -89,17 +90,16 @@ class Run(unittest.TestCase):
         absent = Test("absent", "group", "a program that is not there", ("/no/such",))
         self.assertRegex(runner.run(absent, PLAIN, quick=False).status, r"\Aexit 127: .*/no/such")
 
+    def await_end(self, number: int) -> None:
+        """Of a process, or until it waits to be reaped by whoever reaps orphans here."""
+        deadline = time.monotonic() + 10
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            while not Path(f"/proc/{number}/stat").read_text().rpartition(") ")[2].startswith("Z"):
+                self.assertLess(time.monotonic(), deadline)
+
     def test_what_it_leaves_running_is_ended(self) -> None:
         sample = run('sleep 60 & echo "Extra = {\\"child\\": $!}"')
-        state = Path(f"/proc/{sample.extra['child']}/stat")
-
-        def is_gone() -> bool:
-            """Or waits to be reaped by whoever reaps orphans here."""
-            return not state.exists() or state.read_text().rpartition(") ")[2].startswith("Z")
-
-        deadline = time.monotonic() + 10
-        while not is_gone():
-            self.assertLess(time.monotonic(), deadline)
+        self.await_end(sample.extra["child"])
 
     def test_the_environment_is_the_peers(self) -> None:
         tell = """echo "Extra = {\\"told\\": \\"$A $HAKMEM_MODE $LD_PRELOAD\\"}" """
@@ -141,11 +141,8 @@ class Run(unittest.TestCase):
             self.skipTest("strace is not installed")
         with tempfile.TemporaryDirectory() as directory:
             number = Path(directory) / "number"
-            self.assertEqual(runner.system_calls(shell(f"echo $$ > {number}; sleep 60", seconds=0.1), PLAIN), {})
-            state = Path(f"/proc/{number.read_text().strip()}/stat")
-            deadline = time.monotonic() + 10
-            while state.exists() and not state.read_text().rpartition(") ")[2].startswith("Z"):
-                self.assertLess(time.monotonic(), deadline)
+            self.assertEqual(runner.system_calls(shell(f"echo $$ > {number}; sleep 60", seconds=0.5), PLAIN), {})
+            self.await_end(int(number.read_text()))
 
 
 if __name__ == "__main__":

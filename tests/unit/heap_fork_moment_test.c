@@ -270,19 +270,26 @@ static void start_checks(void *unused)
 static void start_checks_meanwhile(void)
 {
     worker_begin(&visitor, start_checks, NULL);
-    CHECK_SOON(keeper_now() != NULL);
+    CHECK_SOON(lock_is_wanted(&life_lock));
+}
+
+static void use_without_a_keeper(void)
+{
+    CHECK(keeper_now() == NULL);
+    forks_use();
 }
 
 /* Another thread turns check mode on while a fork is under way, which has not locked what that guards. */
-static void a_keeper_may_come_during_a_fork(void)
+static void a_keeper_waits_for_a_fork(void)
 {
     CHECK(pthread_atfork(start_checks_meanwhile, NULL, NULL) == 0); /* runs after the allocator's */
     heap_own();
     worker_start(&visitor);
     worker_run(&visitor, forks_fill, NULL); /* it has a heap */
     forks_fill(NULL);
-    forks_and(forks_use);
+    forks_and(use_without_a_keeper);
     worker_wait(&visitor);
+    CHECK(keeper_now() != NULL);
     forks_use();
     worker_stop(&visitor);
 }
@@ -294,7 +301,7 @@ int main(void)
         UNIT_TEST(child_inherits_heaps_of_ending_threads),
         UNIT_TEST(child_inherits_what_was_put_off),
         UNIT_TEST(child_has_all_shards),
-        UNIT_TEST(a_keeper_may_come_during_a_fork),
+        UNIT_TEST(a_keeper_waits_for_a_fork),
     };
     return cmocka_run_group_tests_name("heap_fork_moment", tests, NULL, NULL);
 }

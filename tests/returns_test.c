@@ -97,11 +97,7 @@ static const char *task_says(const char *task, const char *file, const char *nam
     static char text[4096];
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%.20s/%s", task, file);
-    FILE *in = fopen(path, "r");
-    const size_t length = in != NULL ? fread(text, 1, sizeof text - 1, in) : 0;
-    if (in != NULL)
-        fclose(in);
-    text[length] = '\0';
+    (void)process_read(path, text, sizeof text);
     char *found = strstr(text, name);
     if (found == NULL)
         return "";

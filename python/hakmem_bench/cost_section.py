@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hakmem_bench import figures as fig
 from hakmem_bench import stats
 from hakmem_bench.figures import MEMORY, TIME, Figures
-from hakmem_bench.markup import INTERRUPTED, cell, facts_line, table
+from hakmem_bench.markup import INTERRUPTED, cell, facts_line, interval_text, table
 from hakmem_bench.model import HARDENED, OURS, Peer, Result, TestResult
 from hakmem_bench.stats import Ratio
 from hakmem_cli import generated, modes
@@ -101,7 +101,7 @@ def _row(test: TestResult, columns: list[tuple[str, str]]) -> list[str]:
 
 def _cell(ratio: Ratio) -> str:
     text = fig.digits(ratio.median)
-    return f"{text}\n({fig.digits(ratio.low)} to {fig.digits(ratio.high)})" if ratio.high >= ratio.low * _WIDE else text
+    return f"{text}\n{interval_text(ratio)}" if ratio.high >= ratio.low * _WIDE else text
 
 
 def _mean(tests: list[TestResult], peer: str, value: str) -> str:
@@ -139,7 +139,7 @@ def _pairs(figures: Figures) -> str:
     fewest, most = counts
     return (
         f"Medians of {fewest}{f' to {most}' if most > fewest else ''} paired runs; in brackets the interval, "
-        f"which holds the true median in {100 * stats.coverage(fewest):.0f} % of cases or more, where its ends are a "
+        f"which holds the true median in {fig.held(fewest)} of cases or more, where its ends are a "
         "tenth or more apart."
     )
 

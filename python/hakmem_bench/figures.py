@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hakmem_bench import stats
-from hakmem_bench.model import OURS, Result, Sample, TestResult
+from hakmem_bench.model import OURS, Result, Sample, TestResult, is_time_out
 from hakmem_bench.stats import Ratio
 
 TIME = "seconds"
@@ -65,9 +65,11 @@ class Figures:
         ratios = [(peer.name, ratio) for peer in self.peers if (ratio := self.ratio(test, peer.name, value))]
         return max(ratios, key=lambda one: one[1].median) if ratios else None
 
-    def overall(self, peer: str, value: str) -> Overall | None:
-        mean = stats.geometric_mean(self.result, peer, value)
-        tests = sum(self.ratio(test, peer, value) is not None for test in self.tests(value))
+    def overall(self, peer: str, value: str, group: str | None = None) -> Overall | None:
+        """Of all tests, or of those of a group."""
+        mean = stats.geometric_mean(self.result, peer, value, group)
+        among = self.tests(value) if group is None else self.groups(value)[group]
+        tests = sum(self.ratio(test, peer, value) is not None for test in among)
         return Overall(mean, tests) if mean else None
 
     def pairs(self) -> tuple[int, int] | None:
@@ -100,7 +102,7 @@ def what_happened(test: TestResult, allocator: str) -> str:
     if not statuses:
         return "–"
     status = statuses.most_common(1)[0][0]
-    return "time-out" if status.startswith("no end") else status.split(":")[0]
+    return "time-out" if is_time_out(status) else status.split(":")[0]
 
 
 def failures(result: Result) -> list[str]:
@@ -185,6 +187,11 @@ def duration(seconds: float) -> str:
     return f"{digits(seconds / 1e-9)} ns"
 
 
+def held(pairs: int) -> str:
+    """How often the interval of so many pairs holds the true median."""
+    return f"{100 * stats.coverage(pairs):.0f} %"
+
+
 def percent(share: float) -> str:
     number = round(100 * share, 1)
     return f"{'−' if number < 0 else ''}{abs(number):.1f} %"
@@ -230,6 +237,6 @@ def cautions(figures: Figures) -> list[str]:
         few = f"{pairs[0]} pair{'s' if pairs[0] != 1 else ''}"
         lines.append(
             f"Some ratios come from {few} only: their interval is the range of all, which holds the true median in "
-            f"{100 * stats.coverage(pairs[0]):.0f} % of cases."
+            f"{held(pairs[0])} of cases."
         )
     return lines

@@ -88,7 +88,7 @@ class _Bar:
 
 def page_of(output: Path) -> Path:
     """Where the page of a result file is written."""
-    return output.with_name(f"{output.stem}.html") if output.suffix == ".json" else Path(f"{output}.html")
+    return output.with_suffix(".html") if output.suffix == ".json" else Path(f"{output}.html")
 
 
 def check_output(output: Path | None) -> None:
@@ -195,7 +195,7 @@ def _code(result: Result, *others: str) -> int:
         return [sample for test in result.tests for sample in test.samples.get(name, [])]
 
     broken = any(not sample.good for sample in samples(OURS))
-    broken |= any(not (one.good or schedule.did_not_end(one)) for name in others for one in samples(name))
+    broken |= any(not (one.good or one.timed_out) for name in others for one in samples(name))
     return 130 if not result.complete else int(broken)
 
 

@@ -89,12 +89,9 @@ def _by_group(figures: Figures) -> str:
         headings = ["group", "tests", *(peer.name for peer in figures.peers)]
         rows = []
         for group, tests in groups.items():
-            means = [stats.geometric_mean(figures.result, peer.name, value, group) for peer in figures.peers]
-            counts = [
-                sum(figures.ratio(test, peer.name, value) is not None for test in tests) for peer in figures.peers
-            ]
-            short = [f" ({count} of {len(tests)})" if count < len(tests) else "" for count in counts]
-            cells = [ratio_text(mean) + less if mean else "–" for mean, less in zip(means, short)]
+            means = [figures.overall(peer.name, value, group) for peer in figures.peers]
+            short = [f" ({one.tests} of {len(tests)})" if one and one.tests < len(tests) else "" for one in means]
+            cells = [ratio_text(one.ratio) + less if one else "–" for one, less in zip(means, short)]
             rows.append([group, str(len(tests)), *cells])
         parts.append(f"### {what.capitalize()}\n\n{table(headings, rows)}")
     return "## By group: hakmem / peer, geometric means\n\n" + "\n\n".join(parts)

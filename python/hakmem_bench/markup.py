@@ -33,8 +33,12 @@ def facts_line(provenance: Mapping[str, str], names: Iterable[str]) -> str:
 
 def ratio_text(ratio: Ratio) -> str:
     """The median with its interval; heavy where hakmem is behind."""
-    text = f"{fig.digits(ratio.median)} ({fig.digits(ratio.low)} to {fig.digits(ratio.high)})"
-    return f"{text} tie" if ratio.tie else f"**{text}**" if ratio.median > 1 else text
+    text = f"{fig.digits(ratio.median)} {interval_text(ratio)}"
+    return {"tie": f"{text} tie", "worse": f"**{text}**", "better": text}[fig.kind(ratio)]
+
+
+def interval_text(ratio: Ratio) -> str:
+    return f"({fig.digits(ratio.low)} to {fig.digits(ratio.high)})"
 
 
 def value_and_ratio(figures: Figures, test: TestResult, allocator: str, value: str) -> str:

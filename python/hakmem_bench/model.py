@@ -74,6 +74,10 @@ class Test:
         return not peer.missing and (not self.only or peer.name in self.only)
 
 
+def is_time_out(status: str) -> bool:
+    return status.startswith("no end")
+
+
 @dataclass
 class Sample:
     """One run of a test with an allocator."""
@@ -97,6 +101,10 @@ class Sample:
     @property
     def good(self) -> bool:
         return self.status == "ok"
+
+    @property
+    def timed_out(self) -> bool:
+        return is_time_out(self.status)
 
 
 @dataclass

@@ -40,6 +40,7 @@ def render(result: Result) -> str:
         everything=_everything(figures),
         method=fig.method(figures),
         digits=fig.digits,
+        kind=fig.kind,
         bounds=fig.bounds,
         alone=False,
     )

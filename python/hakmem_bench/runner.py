@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from hakmem_bench.model import ROOT, CannotError, Peer, Sample, Test
+from hakmem_cli import session
 
 PROGRAMS = ROOT / "build" / "release" / "bench"
 DATA = ROOT / "build" / "lab" / "data"
@@ -164,9 +163,6 @@ def system_calls(test: Test, peer: Peer) -> dict[str, int]:
         except subprocess.TimeoutExpired:
             return {}
         finally:
-            # Of a tracer that is killed alone the program would go on.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            session.end(process)  # of a tracer that is killed alone the program would go on
         text = table.read_text() if code == 0 and table.exists() else ""
     return {name: int(calls) for calls, name in _STRACE_LINE.findall(text) if name != "total"}

@@ -67,13 +67,9 @@ def _run_undisturbed(plan: Plan, test: Test, peer: Peer, result: TestResult) -> 
     return best
 
 
-def did_not_end(sample: Sample) -> bool:
-    return sample.status.startswith("no end")
-
-
 def _did_not_end(samples: Sequence[Sample]) -> bool:
     """Who does not come back once is not waited for again."""
-    return bool(samples) and did_not_end(samples[-1])
+    return bool(samples) and samples[-1].timed_out
 
 
 def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) -> None:
@@ -115,8 +111,6 @@ def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result],
                 _run_test(plan, test, mine, progress)
             except KeyboardInterrupt:
                 _drop_incomplete(mine)
-                if not any(mine.samples.values()) and mine in result.tests:
-                    result.tests.remove(mine)
                 raise
             keep(result)
         for counts in plan.counts(plan.peers, progress) if plan.counts is not None else ():
@@ -124,5 +118,6 @@ def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result],
             keep(result)
         return True
     except KeyboardInterrupt:
+        result.tests = [test for test in result.tests if any(test.samples.values())]
         keep(result)
         return False

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hakmem_cli import apt, build, info
+from hakmem_cli import apt, build, info, session
 from hakmem_cli.say import CannotError, say
 
 TESTS = build.ROOT / "tests" / "programs"
@@ -178,20 +178,12 @@ def _run_one(test: Test, library: Path, more: dict[str, str], seconds: float) ->
         except subprocess.TimeoutExpired:
             return False, f"no end after {seconds:.0f} s"
         finally:
-            _end_session(process)
+            session.end(process)
         output.seek(0)
         text = output.read().decode(errors="replace")
     if status == 0 and "skipped=" not in text:
         return True, ""
     return False, _reason(text) if status != 0 else "skipped"
-
-
-def _end_session(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
 
 
 def _run_test(test: Test, library: Path, missing: dict[str, str], *, check: bool = False) -> Row:

@@ -18,7 +18,6 @@
 #include "os/os.h"
 #include "span/growth.h"
 #include "span/huge.h"
-#include "span/limit.h"
 #include "span/span.h"
 
 /* The user sees sizes in steps of 4 KiB, so that programs that count usable sizes do not count the unused

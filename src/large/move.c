@@ -19,11 +19,8 @@ static bool has_huge_pages(size_t units)
 }
 
 /* One mapping can be moved. Superslabs in it that became huge pages are mappings of their own, until the same is advised for all. */
-static bool unite(char *base, size_t units)
+static bool unite(char *base, size_t bytes)
 {
-    size_t bytes = units << UNIT_SHIFT;
-    if (os_can_move(base, bytes))
-        return true;
     os_allow_huge_pages(base, bytes);
     return os_can_move(base, bytes);
 }
@@ -67,10 +64,11 @@ static char *move(char *base, size_t units, size_t longer)
 
 char *move_pages(char *base, size_t units, bool moved, size_t longer)
 {
-    if (units << UNIT_SHIFT < MOVE_LEAST)
+    size_t bytes = units << UNIT_SHIFT;
+    if (bytes < MOVE_LEAST)
         return NULL;
     bool huge = huge_is_in(base, units);
-    bool may = huge ? unite(base, units) : os_can_move(base, units << UNIT_SHIFT);
+    bool may = os_can_move(base, bytes) || (huge && unite(base, bytes));
     char *to = may ? move(base, units, longer) : NULL;
     if (to != NULL && has_huge_pages(longer))
         os_allow_huge_pages(to, longer << UNIT_SHIFT);

@@ -10,12 +10,18 @@
 #define CALLER __builtin_return_address(0)
 
 static uintptr_t passing;
-static unsigned passed;
+static int passed;
 static uint32_t ranks_held[THREADS_MOST + 1]; /* by thread; the last: while nothing is scheduled */
 
 static uint32_t *ranks(void)
 {
     return &ranks_held[sched_self() >= 0 ? sched_self() : THREADS_MOST];
+}
+
+static bool pass(int more)
+{
+    passed += lock_passes() ? more : 0;
+    return lock_passes();
 }
 
 static void take(struct lock *lock, const void *caller)
@@ -31,19 +37,15 @@ static void take(struct lock *lock, const void *caller)
 
 void lock_take_sibling(struct lock *lock)
 {
-    if (lock_passes()) {
-        passed++;
+    if (pass(1))
         return;
-    }
     take(lock, CALLER);
 }
 
 void lock_take(struct lock *lock)
 {
-    if (lock_passes()) {
-        passed++;
+    if (pass(1))
         return;
-    }
     if (*ranks() >> lock->rank != 0)
         sched_violation("a lock of rank %u is taken after one of the same or a higher", lock->rank);
     take(lock, CALLER);
@@ -51,10 +53,8 @@ void lock_take(struct lock *lock)
 
 void lock_drop(struct lock *lock)
 {
-    if (lock_passes()) {
-        passed--;
+    if (pass(-1))
         return;
-    }
     if (!lock_is_mine(lock))
         sched_violation("a lock of rank %u is dropped by another thread", lock->rank);
     sched_step(OP_UNLOCK, &lock->word, sizeof lock->word, 0, CALLER);

@@ -10,11 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How many characters of the file there are, at most `most`; 0: it cannot be read. */
-static size_t read_text(const char *path, char *text, size_t most)
+size_t process_read(const char *path, char *text, size_t most)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t length = fd >= 0 ? read(fd, text, most) : -1;
+    const ssize_t length = fd >= 0 ? read(fd, text, most - 1) : -1;
     if (fd >= 0)
         close(fd);
     text[length > 0 ? length : 0] = '\0';
@@ -24,13 +23,13 @@ static size_t read_text(const char *path, char *text, size_t most)
 size_t process_rss_bytes(void)
 {
     char text[2048];
-    (void)read_text("/proc/self/smaps_rollup", text, sizeof text - 1);
+    (void)process_read("/proc/self/smaps_rollup", text, sizeof text);
     const char *exact = strstr(text, "\nRss:");
     if (exact != NULL)
         return strtoul(exact + strlen("\nRss:"), NULL, 10) << 10;
 
     /* "total resident shared ...", in pages; since Linux 6.2 it is behind by up to 64 pages a processor. */
-    CHECK(read_text("/proc/self/statm", text, sizeof text - 1) > 0);
+    CHECK(process_read("/proc/self/statm", text, sizeof text) > 0);
     char *end = NULL;
     (void)strtoul(text, &end, 10);
     const size_t resident_pages = strtoul(end, NULL, 10);

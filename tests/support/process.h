@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The beginning of a file as text, of less than `most` characters. Returns how many; 0: it cannot be read. */
+size_t process_read(const char *path, char *text, size_t most);
+
 /* Resident memory in bytes. */
 size_t process_rss_bytes(void);
 

@@ -1,4 +1,4 @@
-/* large/large.h: a model with contents, moving, refusals, verdicts. */
+/* large/large.h: a model with contents, refusals, verdicts. */
 #include "unit.h"
 
 #include <string.h>
@@ -12,12 +12,8 @@
 #include "larges.h"
 #include "random.h"
 #include "scale.h"
-#include "span/huge.h"
-#include "os/os.h"
-#include "process.h"
-#include "span/limit.h"
 #include "span/span.h"
-#include "span/superslab.h"
+#include "words.h"
 
 enum { BLOCKS = 40, STEPS = 20000 };
 
@@ -29,26 +25,6 @@ struct block {
 
 static struct block blocks[BLOCKS];
 static uint64_t seed = 8;
-
-/* The first word of each page: `mark` plus its offset. Below `from` all that fit are there. */
-static void write_words(char *at, size_t from, size_t bytes, uint64_t mark)
-{
-    for (size_t offset = align_up(from - min_size(from, 7), 4096); offset + 8 <= bytes; offset += 4096)
-        memcpy(at + offset, &(uint64_t){mark + offset}, 8);
-}
-
-static void check_words(const char *at, size_t bytes, uint64_t mark)
-{
-    for (size_t offset = 0; offset + 8 <= bytes; offset += 4096)
-        CHECK(memcmp(at + offset, &(uint64_t){mark + offset}, 8) == 0);
-}
-
-static void check_zero(const char *at, size_t bytes)
-{
-    for (size_t offset = 0; offset < bytes; offset += 4096)
-        CHECK(at[offset] == 0);
-    CHECK(at[bytes - 1] == 0);
-}
 
 static size_t random_bytes(void)
 {
@@ -261,175 +237,6 @@ static void shrinks_and_grows_in_place(void)
     CHECK(fake_os_made(FAKE_MOVE) == 0);
 }
 
-/* It gets a neighbour, so that it cannot grow in place. */
-static char *corner(char *at, size_t bytes)
-{
-    bool zero = false;
-    while (span_extend(at + bytes, 1, &zero))
-        ;
-    return at;
-}
-
-/* A block of a MiB that cannot. */
-static char *cornered_block(uint64_t mark)
-{
-    char *at = corner(large_take(MIB), MIB);
-    write_words(at, 0, MIB, mark);
-    return at;
-}
-
-static void moves_pages(void)
-{
-    large_init();
-    char *at = cornered_block(6);
-    struct large *block = large_find(at);
-    char *moved = large_resize(block, 8 * MIB);
-    CHECK(moved != NULL && moved != at);
-    CHECK(fake_os_made(FAKE_MOVE) == 1);
-    CHECK(large_find(at) == NULL);
-    CHECK(large_find(moved) == block);
-    check_words(moved, MIB, 6);
-    check_zero(moved + MIB, 7 * MIB);
-    write_words(moved, MIB, 8 * MIB, 6);
-    /* Again, from a mapping of its own. */
-    char *again = large_resize(block, 30 * MIB);
-    CHECK(again != NULL);
-    check_words(again, 8 * MIB, 6);
-    CHECK(large_resize(block, 300000) == again);
-    check_words(again, 300000, 6);
-    large_give(again);
-    large_evict_before(UINT64_MAX);
-    /* The holes are ordinary units. */
-    for (int i = 0; i < 10; i++) {
-        char *other = large_take(4 * MIB);
-        memset(other, 1, 4 * MIB);
-    }
-}
-
-static void take_a_unit(void)
-{
-    bool zero;
-    CHECK(span_take(1, 1, &zero) != NULL);
-}
-
-/* The pages of a block that moves are there once: for others there is room below the hard limit. */
-static void moving_pages_count_once(void)
-{
-    large_init();
-    char *at = corner(large_take(8 * MIB), 8 * MIB);
-    limit_set(SIZE_MAX, limit_held() + 4 * MIB + 4 * units_per_page() * UNIT_SIZE);
-    fake_os_before_refill(take_a_unit);
-    CHECK(large_resize(large_find(at), 12 * MIB) != NULL && fake_os_made(FAKE_REFILL_HOLE) == 1);
-    fake_os_before_refill(NULL);
-    CHECK(limit_held() <= policy.hard_limit);
-}
-
-enum os_collapse __real_os_collapse(void *at); /* not the fake one (fake_os.h) */
-
-/* A huge page of the kernel's in it is a mapping of its own. */
-static void pages_of_a_block_with_a_huge_page_move(void)
-{
-    large_init();
-    char *at = corner(large_take(8 * MIB), 8 * MIB);
-    memset(at, 7, 8 * MIB);
-    char *page = (char *)align_up((uintptr_t)at + 1, HUGE_SIZE);
-    /* An emulator says that it has done what is advised, and does not. */
-    bool made = os_huge_page_size() == HUGE_SIZE && __real_os_collapse(page) == OS_COLLAPSED;
-    if (!made || os_can_move(at, 8 * MIB)) {
-        CANNOT_TRY("the kernel makes no huge pages here");
-        return;
-    }
-    CHECK(large_resize(large_find(at), 12 * MIB) == NULL); /* as if its user had split it */
-    superslab_of(page)->huge = true;
-    fake_os_refuse(FAKE_MOVE, 1, 1);
-    CHECK(large_resize(large_find(at), 12 * MIB) == NULL && fake_os_refused() == 1);
-    CHECK(!os_can_move(at, 8 * MIB)); /* what was not huge is not to be */
-    char *moved = large_resize(large_find(at), 12 * MIB);
-    CHECK(moved != NULL && moved != at);
-    for (size_t i = 0; i < 8 * MIB; i++)
-        CHECK(moved[i] == 7);
-    CHECK(os_can_move(moved, 12 * MIB) && process_mapping_has(moved, " nh"));
-    CHECK(!huge_is_in(at, 8 * MIB / UNIT_SIZE) && span_dirty_bytes() == 0); /* what it has left is a hole, filled anew */
-    large_give(moved);
-}
-
-static void refused_move_changes_nothing(void)
-{
-    large_init();
-    char *at = cornered_block(7);
-    size_t before = span_used_bytes();
-    fake_os_refuse(FAKE_MOVE, 1, FAKE_EVERY);
-    CHECK(large_resize(large_find(at), 8 * MIB) == NULL);
-    CHECK(fake_os_refused() == 1);
-    fake_os_obey();
-    CHECK(span_used_bytes() == before);
-    CHECK(large_find(at) != NULL && large_find(at)->bytes == MIB);
-    check_words(at, MIB, 7);
-    char *moved = large_resize(large_find(at), 8 * MIB);
-    CHECK(moved != NULL);
-    check_words(moved, MIB, 7);
-}
-
-/* Whether the destination is a hole then, or as it was: nothing of it is lost. */
-static void run_of_refused_move_comes_back(void)
-{
-    large_init();
-    char *at = cornered_block(9);
-    struct span_stats before, after;
-    span_stats(&before);
-    fake_os_refuse(FAKE_MOVE, 1, FAKE_EVERY);
-    for (int i = 0; i < 50; i++)
-        CHECK(large_resize(large_find(at), 8 * MIB) == NULL);
-    CHECK(fake_os_refused() == 50);
-    fake_os_obey();
-    span_stats(&after);
-    CHECK(after.used_bytes == before.used_bytes);
-    CHECK(after.reserved_bytes <= before.reserved_bytes + 32 * MIB);
-    check_words(at, MIB, 9);
-    for (int i = 0; i < 10; i++)
-        memset(large_take(4 * MIB), 1, 4 * MIB);
-}
-
-/* The hole that a moved block leaves cannot be filled: something foreign is there now. */
-static void lost_hole_is_never_used(void)
-{
-    large_init();
-    char *at = cornered_block(8);
-    fake_os_refuse(FAKE_REFILL_HOLE, 1, FAKE_EVERY);
-    char *moved = large_resize(large_find(at), 8 * MIB);
-    CHECK(moved != NULL && fake_os_refused() == 1);
-    fake_os_obey();
-    check_words(moved, MIB, 8);
-    for (int i = 0; i < 200; i++) {
-        char *other = large_take(MIB / 2);
-        CHECK(other + MIB / 2 <= at || other >= at + MIB);
-        memset(other, 1, MIB / 2);
-    }
-}
-
-static void refused_renewal_is_survived(void)
-{
-    large_init();
-    char *moved = large_resize(large_find(cornered_block(9)), 8 * MIB);
-    CHECK(moved != NULL);
-    write_words(moved, 0, 8 * MIB, 9);
-    fake_os_refuse(FAKE_RENEW, 1, FAKE_EVERY);
-    CHECK(large_resize(large_find(moved), 4 * MIB) == moved);
-    CHECK(fake_os_refused() == 1);
-    check_words(moved, 4 * MIB, 9);
-    large_give(moved);
-    large_evict_before(UINT64_MAX);
-    CHECK(fake_os_refused() == 2);
-    fake_os_obey();
-    for (int i = 0; i < 20; i++) {
-        bool zero = false;
-        char *other = large_alloc(MIB, 1, &zero);
-        CHECK(other != NULL);
-        if (zero)
-            check_zero(other, MIB);
-    }
-}
-
 static void refused_memory_is_null(void)
 {
     large_init();
@@ -454,13 +261,6 @@ int main(void)
         UNIT_TEST(live_blocks_are_counted_in_sum),
         UNIT_TEST(faults_get_verdicts),
         UNIT_TEST(shrinks_and_grows_in_place),
-        UNIT_TEST(moves_pages),
-        UNIT_TEST(moving_pages_count_once),
-        UNIT_TEST(pages_of_a_block_with_a_huge_page_move),
-        UNIT_TEST(refused_move_changes_nothing),
-        UNIT_TEST(run_of_refused_move_comes_back),
-        UNIT_TEST(lost_hole_is_never_used),
-        UNIT_TEST(refused_renewal_is_survived),
         UNIT_TEST(refused_memory_is_null),
     };
     return cmocka_run_group_tests_name("large", tests, NULL, NULL);

@@ -23,6 +23,7 @@
 #include "learn/decisions.h"
 #include "learn/learn.h"
 #include "learn/learner.h"
+#include "process.h"
 #include "span/span.h"
 #include "worker.h"
 
@@ -271,10 +272,9 @@ static void play_first_epoch(void *unused)
 static bool player_sleeps(void)
 {
     char path[64];
-    char text[256] = "";
+    char text[256];
     (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&player));
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    CHECK(file >= 0 && read(file, text, sizeof text - 1) > 0 && close(file) == 0);
+    CHECK(process_read(path, text, sizeof text) > 0);
     const char *state = strrchr(text, ')');
     return state != NULL && state[2] == 'S';
 }

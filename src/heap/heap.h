@@ -70,6 +70,16 @@ struct shelf {
     struct list partial[SLAB_BUCKETS];
 };
 
+/* A look for holes of a busy thread: through the lists of partly used slabs, of every few classes, part by part. Or of a heap that grows
+ * beyond its record: of all classes, whatever their slabs' age. */
+struct hole_look {
+    struct list_node *next; /* the slab with which it goes on; NULL: the first of the next list */
+    uint64_t ms;            /* when it was last continued */
+    uint32_t class;         /* whose lists it is in; SIZE_CLASSES and more: it is over */
+    uint32_t lists;         /* so many of them are begun */
+    uint32_t record;        /* the heap's, when a look of a heap that grows is over; else 0 */
+};
+
 enum { OUTBOXES = 64, STOCK_GROUPS = 4, WOKEN_MOST = 3 };
 
 /* Up to 16 neighbouring free units, taken together so that busy threads do not share lines of the tag map. */
@@ -129,8 +139,8 @@ struct heap {
     size_t capacity_bytes;       /* of all magazines, if full */
     int64_t looked_to;           /* bytes of budget granted when it was last asked for a sample */
     uint64_t aged_ms;            /* when this heap last looked for old memory */
-    uint32_t record;             /* units; beyond them its slabs are more than ever, and it looks for holes first */
-    uint32_t holes_next;         /* the first class in which it looks for holes the next time */
+    uint32_t record;             /* units; beyond them its slabs are more than ever, and it looks for holes first; 0 until it has seen all */
+    struct hole_look look;       /* for holes */
     size_t units;                /* that its slabs hold */
     size_t hole_bytes;           /* of its slabs, pages that have no memory */
     struct heap_counts *counts;  /* immutable */

@@ -21,8 +21,8 @@
 
 struct heap_events heap_events;
 
-/* A heap looks for old memory this often in the time that memory is kept; some thread looks for old blocks at least so often. */
-enum { LOOKS_PER_DELAY = 4, LARGE_LOOK_MS = 250 };
+/* Some thread looks for old large blocks at least so often. */
+enum { LARGE_LOOK_MS = 250 };
 
 /* One class a beat: a magazine that the door has not seen since the last round gives everything back, and so does one that
  * is too wide. */
@@ -51,13 +51,12 @@ static void evict_old(uint64_t now)
 static void give_back_old(struct heap *heap, uint64_t now)
 {
     evict_old(now);
-    if (now - heap->aged_ms <= load_relaxed(&policy.purge_ms) / LOOKS_PER_DELAY)
-        return;
-    heap->aged_ms = now;
-    span_purge_old(now);
-    for (unsigned class = heap->holes_next; class < SIZE_CLASSES; class += LOOKS_PER_DELAY)
-        shelf_purge_cool(heap, class);
-    heap->holes_next = (heap->holes_next + 1) % LOOKS_PER_DELAY;
+    if (now - heap->aged_ms > load_relaxed(&policy.purge_ms) / LOOKS_PER_DELAY) {
+        heap->aged_ms = now;
+        span_purge_old(now);
+        shelf_begin_look(heap, now);
+    }
+    shelf_purge_cool(heap, now);
 }
 
 void heartbeat(struct heap *heap)

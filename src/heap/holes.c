@@ -1,10 +1,18 @@
 /* Holes in slabs: the part of shelf.h that gives pages back. */
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "config/policy.h"
 #include "heap/relief.h"
 #include "heap/shelf.h"
 #include "span/huge.h"
 #include "span/limit.h"
+
+/* A look sees so many slabs for each millisecond since it was last continued: some 30 us of work if none of them is in a cache. To give
+ * back holes costs as much as to see PURGE_SLABS. */
+enum { SLABS_A_MS = 256, PURGE_SLABS = 8, MS_MOST = 100 };
+
+/* For each slab that makes the heap larger than ever it sees so many, until it has given back so many times what that takes. */
+enum { SLABS_A_SLAB = 256, OFFSETS = 2 };
 
 static size_t purge(struct heap *heap, struct slab *slab)
 {
@@ -64,28 +72,99 @@ static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)
     return purge(heap, slab);
 }
 
-static size_t look_at_class(struct heap *heap, unsigned class, bool by_age)
+static bool is_over(const struct hole_look *look)
+{
+    return look->class >= SIZE_CLASSES;
+}
+
+void shelf_begin_look(struct heap *heap, uint64_t now_ms)
+{
+    struct hole_look *look = &heap->look;
+    if (!is_over(look) || policy.huge == HUGE_ON) /* a hole in a huge page would split it: not while the program runs */
+        return;
+    look->class = (look->class + 1) % LOOKS_PER_DELAY;
+    look->ms = now_ms;
+}
+
+/* The slab that the look comes to next: of each class those of its lists, the emptiest first, and then the current one. NULL: there is
+ * none, and the look is over. */
+static struct slab *next_of_look(struct heap *heap)
+{
+    struct hole_look *look = &heap->look;
+    while (look->next == NULL) {
+        if (is_over(look)) {
+            if (heap->record < look->record)
+                heap->record = look->record;
+            look->record = 0;
+            return NULL;
+        }
+        struct shelf *shelf = &heap->shelf[look->class];
+        if (look->lists < SLAB_BUCKETS) {
+            look->next = shelf->partial[SLAB_BUCKETS - ++look->lists].first;
+            continue;
+        }
+        look->lists = 0;
+        look->class += look->record != 0 ? 1 : LOOKS_PER_DELAY;
+        if (shelf->current != NULL)
+            return shelf->current;
+    }
+    struct slab *slab = LIST_ENTRY(look->next, struct slab, link);
+    look->next = slab->link.next;
+    return slab;
+}
+
+/* Until it has seen so many slabs, or given back so many bytes. */
+static size_t go_on(struct heap *heap, int64_t slabs, size_t enough)
+{
+    struct slab *slab;
+    size_t all = 0;
+    while (slabs > 0 && all < enough && !lock_is_wanted(&heap->lock) && (slab = next_of_look(heap)) != NULL) {
+        size_t bytes = look_at(heap, slab, heap->look.record == 0);
+        slabs -= bytes > 0 ? PURGE_SLABS : 1;
+        all += bytes;
+    }
+    return all;
+}
+
+/* How many slabs may be seen now. */
+static int64_t slabs_due(struct hole_look *look, uint64_t now_ms)
+{
+    uint64_t ms = min_size(now_ms - look->ms + 1, MS_MOST);
+    look->ms = now_ms;
+    return (int64_t)(ms * SLABS_A_MS);
+}
+
+size_t shelf_purge_cool(struct heap *heap, uint64_t now_ms)
+{
+    return !is_over(&heap->look) ? go_on(heap, slabs_due(&heap->look, now_ms), SIZE_MAX) : 0;
+}
+
+void shelf_offset(struct heap *heap, unsigned units, uint32_t record)
+{
+    struct hole_look *look = &heap->look;
+    if (look->record == 0) { /* a look by age that was begun is taken over */
+        *look = (struct hole_look){.ms = look->ms, .record = record};
+        heap->record = 0;
+    }
+    (void)go_on(heap, SLABS_A_SLAB, ((size_t)units << UNIT_SHIFT) * OFFSETS);
+}
+
+static size_t purge_class(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
-    size_t bytes = shelf->current != NULL ? look_at(heap, shelf->current, by_age) : 0;
+    size_t bytes = shelf->current != NULL ? look_at(heap, shelf->current, false) : 0;
     for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++)
         for (struct list_node *node = shelf->partial[bucket].first; node != NULL && !lock_is_wanted(&heap->lock);
              node = node->next)
-            bytes += look_at(heap, LIST_ENTRY(node, struct slab, link), by_age);
+            bytes += look_at(heap, LIST_ENTRY(node, struct slab, link), false);
     return bytes;
-}
-
-/* A hole in a huge page would split it: not while the program runs. */
-size_t shelf_purge_cool(struct heap *heap, unsigned class)
-{
-    return policy.huge == HUGE_ON ? 0 : look_at_class(heap, class, true);
 }
 
 size_t shelf_purge_all(struct heap *heap)
 {
     size_t bytes = 0;
     for (unsigned class = 0; class < SIZE_CLASSES; class++)
-        bytes += look_at_class(heap, class, false);
+        bytes += purge_class(heap, class);
     return bytes;
 }
 

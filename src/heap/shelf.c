@@ -23,8 +23,11 @@ static void enlist(struct shelf *shelf, struct slab *slab)
     list_push_front(&shelf->partial[bucket], &slab->link);
 }
 
-static void delist(struct shelf *shelf, struct slab *slab)
+static void delist(struct heap *heap, struct slab *slab)
 {
+    struct shelf *shelf = &heap->shelf[slab->class];
+    if (heap->look.next == &slab->link)
+        heap->look.next = slab->link.next;
     if (slab->bucket < SLAB_BUCKETS)
         list_remove(&shelf->partial[slab->bucket], &slab->link);
     slab->bucket = SLAB_BUCKETS;
@@ -32,25 +35,28 @@ static void delist(struct shelf *shelf, struct slab *slab)
 }
 
 /* The fullest partly used slab, so that others become empty; unlinked. */
-static struct slab *fullest(struct shelf *shelf)
+static NOINLINE struct slab *fullest(struct heap *heap, unsigned class)
 {
+    const struct shelf *shelf = &heap->shelf[class];
     for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++) {
         if (shelf->partial[bucket].first != NULL) {
             struct slab *slab = LIST_ENTRY(shelf->partial[bucket].first, struct slab, link);
-            delist(shelf, slab);
+            delist(heap, slab);
             return slab;
         }
     }
     return NULL;
 }
 
-/* Holes are given back by age (heartbeat.c); but before the heap becomes larger than it ever was, much of it being holes,
- * they go at once. The next record is an eighth and a MiB further on: a heap that is large by turns does not pay each time. */
-static void purge_at_record(struct heap *heap)
+/* Holes are given back by age (heartbeat.c); but where the heap becomes larger than it ever was, much of it being holes, they go as it
+ * grows. The next record is an eighth and a MiB further on: a heap that is large by turns does not pay each time. */
+static NOINLINE void grow_beyond_record(struct heap *heap, unsigned units)
 {
-    heap->record = (uint32_t)(heap->units + heap->units / RECORD_STEP);
+    uint32_t next = (uint32_t)(heap->units + heap->units / RECORD_STEP);
     if (shelf_free_bytes(heap) > (heap->units << UNIT_SHIFT) / 4)
-        (void)shelf_purge_all(heap);
+        shelf_offset(heap, units, next);
+    else
+        heap->record = next;
 }
 
 /* Bit u of `clean`: unit u reads as zero. */
@@ -74,7 +80,7 @@ static struct slab *make_counted(struct heap *heap, unsigned class)
     uint32_t fence = 0;
     uint32_t clean = 0;
     if (UNLIKELY(heap->units > heap->record + RECORD_LEAST))
-        purge_at_record(heap);
+        grow_beyond_record(heap, units);
     void *base = HARDENED ? fence_take(heap, class, &fence, &clean)
                           : stock_take(heap, units, size_class_slab_align(class), &clean);
     if (base == NULL)
@@ -118,13 +124,13 @@ static void release(struct heap *heap, struct slab *slab)
 
 static struct slab *adopt(struct heap *heap, unsigned class, bool waits)
 {
-    return life_adopt(heap, class, waits) ? fullest(&heap->shelf[class]) : NULL;
+    return life_adopt(heap, class, waits) ? fullest(heap, class) : NULL;
 }
 
 /* A slab with room to become the current one; the stages of a refill. An idle heap's is waited for where none can be made. */
 static struct slab *find_room(struct heap *heap, unsigned class, bool may_make)
 {
-    struct slab *slab = fullest(&heap->shelf[class]);
+    struct slab *slab = fullest(heap, class);
     if (slab != NULL) {
         tally(heap, COUNT_BY_PARTIAL);
     } else if ((slab = adopt(heap, class, !may_make)) != NULL) {
@@ -138,7 +144,7 @@ static struct slab *find_room(struct heap *heap, unsigned class, bool may_make)
     return slab;
 }
 
-static unsigned take(struct heap *heap, struct slab *slab, void **top, unsigned want)
+static NOINLINE unsigned take_blocks(struct heap *heap, struct slab *slab, void **top, unsigned want)
 {
     uint32_t absent = slab->absent;
     slab->heat = SLAB_HOT;
@@ -155,15 +161,15 @@ static unsigned take_from_all(struct heap *heap, unsigned class, void **top, uns
     struct shelf *shelf = &heap->shelf[class];
     unsigned got = 0;
     if (shelf->current != NULL)
-        got = take(heap, shelf->current, top, want);
+        got = take_blocks(heap, shelf->current, top, want);
     if (got > 0)
         tally(heap, COUNT_BY_CURRENT);
     while (got < want) {
-        struct slab *slab = got == 0 ? find_room(heap, class, may_make) : fullest(shelf);
+        struct slab *slab = got == 0 ? find_room(heap, class, may_make) : fullest(heap, class);
         if (slab == NULL)
             break;
         shelf->current = slab;
-        got += take(heap, slab, top - got, want - got);
+        got += take_blocks(heap, slab, top - got, want - got);
     }
     count_out(shelf, (int)got);
     return got;
@@ -185,15 +191,15 @@ void *shelf_take_instead(struct heap *heap, const void *p)
     struct shelf *shelf = &heap->shelf[slab->class];
     void *block = NULL;
     if (shelf->current == NULL || shelf->current->free == 0)
-        shelf->current = fullest(shelf);
+        shelf->current = fullest(heap, slab->class);
     if (shelf->current != NULL && shelf->current != slab)
-        count_out(shelf, (int)take(heap, shelf->current, &block, 1));
+        count_out(shelf, (int)take_blocks(heap, shelf->current, &block, 1));
     return block;
 }
 
 static NOINLINE void move_on(struct heap *heap, struct shelf *shelf, struct slab *slab)
 {
-    delist(shelf, slab);
+    delist(heap, slab);
     if (slab->free == slab->blocks)
         release(heap, slab);
     else
@@ -246,7 +252,7 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
 struct slab *shelf_part_with(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
-    struct slab *slab = fullest(shelf);
+    struct slab *slab = fullest(heap, class);
     if (slab == NULL && shelf->current != NULL && shelf->current->free > 0) {
         slab = shelf->current;
         shelf->current = NULL;
@@ -277,7 +283,7 @@ static void release_prepared(struct heap *heap, struct shelf *shelf)
         next = node->next;
         if (slab->free != slab->blocks)
             continue;
-        delist(shelf, slab);
+        delist(heap, slab);
         release(heap, slab);
     }
 }

@@ -56,9 +56,19 @@ void shelf_note_taken(struct heap *heap, const struct slab *slab, size_t bytes);
 /* If the slab's pages have come into memory in a huge page, none of them counts as absent any more. */
 void shelf_know_absent(struct heap *heap, struct slab *slab);
 
-/* Gives back the holes of slabs of this class, pages without a block in use, if nothing was taken from a slab or put into
- * it since before the last such look. Returns their bytes. */
-size_t shelf_purge_cool(struct heap *heap, unsigned class);
+/* A heap looks for old memory so often in the time that memory is kept, each time at another part of its classes. */
+enum { LOOKS_PER_DELAY = 4 };
+
+/* Before the heap takes units for a slab, beyond its record: gives back more than that in holes, if it finds so much in a part of its
+ * slabs. The next time it goes on; when it has seen all, the record that it began with is the heap's. */
+void shelf_offset(struct heap *heap, unsigned units, uint32_t record);
+
+/* Begins a look for holes, pages without a block in use, at the next part of the classes. One that is not over goes on instead. */
+void shelf_begin_look(struct heap *heap, uint64_t now_ms);
+
+/* Continues it, at `now_ms`, for a small part of the time since it was continued last. The holes of a slab go back if nothing was
+ * taken from it or put into it since before the look before. Returns their bytes. */
+size_t shelf_purge_cool(struct heap *heap, uint64_t now_ms);
 
 /* Gives back the holes of all classes, until somebody wants heap.lock. Returns their bytes. */
 size_t shelf_purge_all(struct heap *heap);

@@ -11,7 +11,7 @@
 #include "os/os.h"
 #include "random.h"
 
-enum { BLOCKS_MOST = 40000 };
+enum { BLOCKS_MOST = 50000 };
 
 static char *blocks[BLOCKS_MOST];
 static unsigned char expected[BLOCKS_MOST];
@@ -127,14 +127,30 @@ static struct heap *heap_with_holes(void)
     return heap;
 }
 
+static bool is_over(const struct heap *heap)
+{
+    return heap->look.class >= SIZE_CLASSES;
+}
+
+/* At all classes. Returns what went back. */
+static size_t look(struct heap *heap)
+{
+    size_t bytes = 0;
+    while (!is_over(heap))
+        (void)shelf_purge_cool(heap, heap->look.ms + 1);
+    for (int part = 0; part < LOOKS_PER_DELAY; part++)
+        for (shelf_begin_look(heap, heap->look.ms); !is_over(heap);)
+            bytes += shelf_purge_cool(heap, heap->look.ms + 1);
+    return bytes;
+}
+
 /* A slab that was touched waits for a second look. */
 static void looks_go_by_age(void)
 {
     struct heap *heap = heap_with_holes();
-    unsigned class = size_class_of(SIZE);
-    CHECK(shelf_purge_cool(heap, class) == 0);
-    CHECK(shelf_purge_cool(heap, class) >= COUNT / OF_SLAB * 64 * KIB);
-    CHECK(shelf_purge_cool(heap, class) == 0);
+    CHECK(look(heap) == 0);
+    CHECK(look(heap) >= COUNT / OF_SLAB * 64 * KIB);
+    CHECK(look(heap) == 0);
     check_live(SIZE, COUNT);
     /* A few slabs are touched again: they wait again, and they only are looked at. */
     char *again_used[OF_SLAB];
@@ -143,9 +159,64 @@ static void looks_go_by_age(void)
     for (int i = 0; i < OF_SLAB; i++)
         hak_free(again_used[i]);
     magazine_flush_all(heap);
-    CHECK(shelf_purge_cool(heap, class) == 0);
-    size_t again = shelf_purge_cool(heap, class);
+    CHECK(look(heap) == 0);
+    size_t again = look(heap);
     CHECK(again > 0 && again <= 4 * 96 * KIB);
+}
+
+static unsigned count_slabs(const struct heap *heap, unsigned class, enum slab_heat heat)
+{
+    unsigned count = 0;
+    for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++)
+        for (struct list_node *node = heap->shelf[class].partial[bucket].first; node != NULL; node = node->next)
+            count += LIST_ENTRY(node, struct slab, link)->heat == heat;
+    return count;
+}
+
+enum { SMALL = 1024, SLABS_A_MS = 256 };
+
+/* In many slabs one block stays. */
+static struct heap *heap_with_many_slabs(void)
+{
+    struct heap *heap = heap_own();
+    unsigned class = size_class_of(SMALL);
+    unsigned of_slab = size_classes[class].blocks;
+    unsigned count = (3 * SLABS_A_MS + 1) * of_slab;
+    CHECK(count <= BLOCKS_MOST);
+    make(SMALL, count);
+    for (unsigned i = 0; i < count; i++)
+        if (i % of_slab != 0)
+            drop(i);
+    magazine_flush_all(heap);
+    return heap;
+}
+
+/* A look sees so many slabs for each millisecond, wherever lists change meanwhile. */
+static void many_slabs_are_looked_at_in_turns(void)
+{
+    struct heap *heap = heap_with_many_slabs();
+    unsigned class = size_class_of(SMALL);
+    unsigned all = count_slabs(heap, class, SLAB_HOT);
+    CHECK(all >= 3 * SLABS_A_MS);
+    do {
+        while (!is_over(heap))
+            (void)shelf_purge_cool(heap, heap->look.ms + 1000);
+        shelf_begin_look(heap, heap->look.ms);
+    } while (heap->look.class != class % LOOKS_PER_DELAY);
+    while (heap->look.next == NULL || count_slabs(heap, class, SLAB_COOL) == 0)
+        (void)shelf_purge_cool(heap, heap->look.ms);
+    unsigned seen = count_slabs(heap, class, SLAB_COOL);
+    CHECK(seen <= SLABS_A_MS);
+    (void)shelf_purge_cool(heap, heap->look.ms + 1);
+    CHECK(count_slabs(heap, class, SLAB_COOL) == seen + 2 * SLABS_A_MS);
+    /* The one that is next is given up. */
+    struct list_node *next = heap->look.next;
+    hak_free(LIST_ENTRY(next, struct slab, link)->base);
+    magazine_flush_all(heap);
+    CHECK(heap->look.next != next);
+    (void)shelf_purge_cool(heap, heap->look.ms + 1);
+    CHECK(is_over(heap));
+    CHECK(count_slabs(heap, class, SLAB_COOL) == all - 1 && count_slabs(heap, class, SLAB_HOT) == 0);
 }
 
 /* Before it takes more than ever; and what it took last is no hole. */
@@ -157,6 +228,45 @@ static void a_larger_heap_gives_holes_back_first(void)
         memset(hak_malloc(4096), 1, 4096);
     CHECK(heap->hole_bytes >= COUNT / OF_SLAB * 64 * KIB);
     check_live(SIZE, COUNT);
+}
+
+static size_t given_back(const struct heap *heap)
+{
+    return heap->counts->of[COUNT_HOLE_BYTES];
+}
+
+/* Until no more than a quarter is free. */
+static void growth_is_offset_part_by_part(void)
+{
+    struct heap *heap = heap_with_holes();
+    size_t slab_bytes = size_classes[size_class_of(SIZE)].units * UNIT_SIZE;
+    size_t slab_most = SLAB_UNITS_MAX * UNIT_SIZE;
+    unsigned parts = 0;
+    do {
+        size_t before = given_back(heap);
+        CHECK(shelf_prepare(heap, size_class_of(SIZE)));
+        size_t given = given_back(heap) - before;
+        CHECK(given < 2 * slab_bytes + slab_most);
+        parts += given >= slab_bytes;
+    } while (heap->units < 4 * COUNT * SIZE / UNIT_SIZE && (parts == 0 || heap->record == 0));
+    CHECK(parts > 1 && heap->record > 0);
+    CHECK(shelf_free_bytes(heap) < (heap->units << UNIT_SHIFT) / 3);
+}
+
+/* Where the heap shrinks meanwhile, heartbeats go on. */
+static void a_look_is_finished_without_growth(void)
+{
+    struct heap *heap = heap_with_holes();
+    while (heap->look.record == 0 && heap->units < 4 * COUNT * SIZE / UNIT_SIZE)
+        CHECK(shelf_prepare(heap, size_class_of(SIZE)));
+    uint32_t record = heap->look.record;
+    CHECK(record > 0 && heap->record == 0);
+    shelf_begin_look(heap, heap->look.ms);
+    CHECK(heap->look.record == record);
+    for (int i = 0; i < 100 && !is_over(heap); i++)
+        (void)shelf_purge_cool(heap, heap->look.ms + 1);
+    CHECK(is_over(heap) && heap->record == record && heap->look.record == 0);
+    CHECK(count_slabs(heap, size_class_of(SIZE), SLAB_HOT) == 0);
 }
 
 static void a_refusal_is_no_loss(void)
@@ -223,7 +333,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(holes_are_given_back),   UNIT_TEST(cached_blocks_keep_their_pages),
-        UNIT_TEST(looks_go_by_age),        UNIT_TEST(a_larger_heap_gives_holes_back_first),
+        UNIT_TEST(looks_go_by_age),        UNIT_TEST(many_slabs_are_looked_at_in_turns),
+        UNIT_TEST(a_larger_heap_gives_holes_back_first),
+        UNIT_TEST(growth_is_offset_part_by_part), UNIT_TEST(a_look_is_finished_without_growth),
         UNIT_TEST(a_refusal_is_no_loss),   UNIT_TEST(holes_move_with_their_slab),
         UNIT_TEST(what_was_a_hole_leaves_clean), UNIT_TEST(new_pages_are_holes_until_they_are_used),
     };

@@ -138,9 +138,10 @@ struct heap {
     size_t freed;                /* bytes of large blocks, and what left the magazines or was sent, since the last heartbeat */
     size_t capacity_bytes;       /* of all magazines, if full */
     int64_t looked_to;           /* bytes of budget granted when it was last asked for a sample */
-    uint64_t aged_ms;            /* when this heap last looked for old memory */
+    uint64_t aged_ms;            /* when this heap last began to look for holes, all old free units being given back */
     uint32_t record;             /* units; beyond them its slabs are more than ever, and it looks for holes first; 0 until it has seen all */
     struct hole_look look;       /* for holes */
+    uint64_t prepared;           /* bit c: among the slabs of class c on its lists one without a block in use may be */
     size_t units;                /* that its slabs hold */
     size_t hole_bytes;           /* of its slabs, pages that have no memory */
     struct heap_counts *counts;  /* immutable */
@@ -177,6 +178,7 @@ struct heap {
     uint16_t made_for[SIZE_CLASSES - SIZE_CLASSES_FIXED]; /* bytes of the blocks that the magazine of such a class was made for */
 };
 
+_Static_assert(SIZE_CLASSES <= 64, "`prepared` has a bit for each class");
 _Static_assert(SMALL_MAX <= UINT16_MAX, "a class has larger blocks than made_for can say");
 
 _Static_assert(offsetof(struct heap, twin) - offsetof(struct heap, view) == (size_t)1 << TWIN_BIT

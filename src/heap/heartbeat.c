@@ -24,6 +24,10 @@ struct heap_events heap_events;
 /* Some thread looks for old large blocks at least so often. */
 enum { LARGE_LOOK_MS = 250 };
 
+/* Of free units a heartbeat gives back no more at once: up to a millisecond of work. The next goes on, and when all have gone that are old
+ * enough the heap looks for holes; the purger's thread does not stop. */
+#define PURGE_MOST (8 * MIB)
+
 /* One class a beat: a magazine that the door has not seen since the last round gives everything back, and so does one that
  * is too wide. */
 static void look_at_next_magazine(struct heap *heap)
@@ -51,9 +55,8 @@ static void evict_old(uint64_t now)
 static void give_back_old(struct heap *heap, uint64_t now)
 {
     evict_old(now);
-    if (now - heap->aged_ms > load_relaxed(&policy.purge_ms) / LOOKS_PER_DELAY) {
+    if (now - heap->aged_ms > load_relaxed(&policy.purge_ms) / LOOKS_PER_DELAY && span_purge_old(now, PURGE_MOST) < PURGE_MOST) {
         heap->aged_ms = now;
-        span_purge_old(now);
         shelf_begin_look(heap, now);
     }
     shelf_purge_cool(heap, now);

@@ -111,7 +111,7 @@ struct purger_look purger_look(void)
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
         look_at(&look, heap);
     large_evict_old(now);
-    look.given_back += span_purge_old(now);
+    look.given_back += span_purge_old(now, SIZE_MAX);
     return look;
 }
 

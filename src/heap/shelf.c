@@ -23,6 +23,13 @@ static void enlist(struct shelf *shelf, struct slab *slab)
     list_push_front(&shelf->partial[bucket], &slab->link);
 }
 
+/* Empty slabs on a list were made ahead of need. Who looks for them walks the whole list, so it is known whether there are any. */
+static void enlist_prepared(struct heap *heap, struct slab *slab)
+{
+    heap->prepared |= (uint64_t)1 << slab->class;
+    enlist(&heap->shelf[slab->class], slab);
+}
+
 static void delist(struct heap *heap, struct slab *slab)
 {
     struct shelf *shelf = &heap->shelf[slab->class];
@@ -246,7 +253,10 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
     owner_add(&heap->counts->slabs[slab->class], 1u);
     store_relaxed(&heap->units, heap->units + slab->units);
     shelf_note_holes(heap, slab_absent_bytes(slab));
-    enlist(shelf, slab);
+    if (slab->free == slab->blocks)
+        enlist_prepared(heap, slab);
+    else
+        enlist(shelf, slab);
 }
 
 struct slab *shelf_part_with(struct heap *heap, unsigned class)
@@ -274,10 +284,12 @@ void shelf_hand_over(struct heap *from, struct heap *to)
             shelf_adopt(to, slab);
 }
 
-/* Empty slabs on a list were made ahead of need: those that became empty are gone. */
-static void release_prepared(struct heap *heap, struct shelf *shelf)
+/* Those that became empty are gone already. */
+static COLD void release_prepared(struct heap *heap, unsigned class)
 {
+    struct shelf *shelf = &heap->shelf[class];
     struct list_node *next;
+    heap->prepared &= ~((uint64_t)1 << class);
     for (struct list_node *node = shelf->partial[SLAB_BUCKETS - 1].first; node != NULL; node = next) {
         struct slab *slab = LIST_ENTRY(node, struct slab, link);
         next = node->next;
@@ -292,7 +304,8 @@ void shelf_leave(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
     struct slab *slab = shelf->current;
-    release_prepared(heap, shelf);
+    if ((heap->prepared >> class & 1) != 0)
+        release_prepared(heap, class);
     if (slab == NULL)
         return;
     shelf->current = NULL;
@@ -312,7 +325,7 @@ bool shelf_prepare(struct heap *heap, unsigned class)
 {
     struct slab *slab = make(heap, class);
     if (slab != NULL)
-        enlist(&heap->shelf[class], slab);
+        enlist_prepared(heap, slab);
     return slab != NULL;
 }
 

@@ -176,15 +176,15 @@ static size_t give_back(struct span_shard *shard, struct superslab *s, bits128 u
     return bytes;
 }
 
-/* `by_age`: what is taken again soon was given back too early; who gives back at any age has not judged it. */
-static size_t purge_before(struct span_shard *shard, uint64_t before_ms, bool by_age)
+/* By age at `now_ms`: what is taken again soon was given back too early; who gives back at any age, 0, has not judged it. */
+static size_t purge_before(struct span_shard *shard, uint64_t before_ms, uint64_t now_ms, size_t most)
 {
     size_t bytes = 0;
     struct superslab *s;
-    while ((s = next_to_purge(shard, before_ms, by_age ? SPLIT_SPARSE : SPLIT_ANY, clock_now_ms())) != NULL) {
+    while (bytes < most && (s = next_to_purge(shard, before_ms, now_ms != 0 ? SPLIT_SPARSE : SPLIT_ANY, now_ms)) != NULL) {
         bits128 units = may_hold_pages(s) & ~s->used;
         if (units != 0) /* else all are in use again; and it must not be on the list for nothing, where nobody sees it */
-            bytes += give_back(shard, s, units, by_age ? clock_now_ms() : 0);
+            bytes += give_back(shard, s, units, now_ms);
     }
     owner_add(&shard->purged_bytes, bytes);
     return bytes;
@@ -218,16 +218,16 @@ static size_t purge_some(struct span_shard *shard, size_t most)
     return bytes;
 }
 
-size_t span_purge_old(uint64_t now_ms)
+size_t span_purge_old(uint64_t now_ms, size_t most)
 {
     size_t delay_ms = load_relaxed(&policy.purge_ms);
     uint32_t doublings = (uint32_t)load_relaxed(&policy.purge_doublings);
     size_t bytes = 0;
-    for (unsigned i = shards_count(); i-- > 0;) {
+    for (unsigned i = shards_count(); i-- > 0 && bytes < most;) {
         struct span_shard *shard = &span_shards[i];
         lock_take(&shard->lock);
         decay_learn(&shard->decay, now_ms, delay_ms, doublings);
-        size_t here = purge_before(shard, decay_horizon(&shard->decay, now_ms, delay_ms), true);
+        size_t here = purge_before(shard, decay_horizon(&shard->decay, now_ms, delay_ms), now_ms, most - bytes);
         shard->decay.given_back += here;
         lock_drop(&shard->lock);
         bytes += here;
@@ -243,7 +243,7 @@ size_t span_purge_all(void)
     for (unsigned i = shards_count(); i-- > 0;) {
         struct span_shard *shard = &span_shards[i];
         lock_take(&shard->lock);
-        bytes += purge_before(shard, before_ms, false);
+        bytes += purge_before(shard, before_ms, 0, SIZE_MAX);
         lock_drop(&shard->lock);
     }
     return bytes;

@@ -44,8 +44,8 @@ bool span_extend(void *end, size_t units, bool *zero);
 void span_abandon(size_t units);
 
 /* Gives back the pages of free units: of superslabs in which nothing was freed for as long as policy and history say
- * (decay.h; a time of clock_now_ms), or of all. Returns the bytes given back. */
-size_t span_purge_old(uint64_t now_ms);
+ * (decay.h; a time of clock_now_ms), until they come to `most` bytes; or of all. Returns the bytes given back. */
+size_t span_purge_old(uint64_t now_ms, size_t most);
 size_t span_purge_all(void);
 
 /* Gives back the pages of about so many bytes of free units, in the superslabs first in which nothing was freed for the longest;

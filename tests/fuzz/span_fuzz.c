@@ -79,7 +79,7 @@ static void purge(struct input *input)
     if (kind % 4 == 0)
         fake_os_refuse(FAKE_PURGE, 1 + input_below(input, 4), 1 + input_below(input, 4));
     now_ms += input_below(input, MS_MOST);
-    size_t bytes = kind % 2 == 0 ? span_purge_all() : span_purge_old(now_ms);
+    size_t bytes = kind % 2 == 0 ? span_purge_all() : span_purge_old(now_ms, SIZE_MAX);
     bool refused = kind % 4 == 0 && fake_os_refused() > 0;
     fake_os_obey();
     span_stats(&after);

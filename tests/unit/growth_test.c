@@ -123,9 +123,9 @@ static void it_is_not_counted_as_too_early(void)
         (void)grains_take_any(1);
     char *run = grains_take_any(4);
     fake_clock_set(3000);
-    (void)span_purge_old(3000); /* learns */
+    (void)span_purge_old(3000, SIZE_MAX); /* learns */
     grains_give(run, 4, true);
-    CHECK(span_purge_old(4001) == 4 * grain_bytes); /* after one delay, not after two */
+    CHECK(span_purge_old(4001, SIZE_MAX) == 4 * grain_bytes); /* after one delay, not after two */
 }
 
 static void refused_purge_ends(void)

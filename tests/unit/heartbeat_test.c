@@ -199,8 +199,34 @@ static void old_memory_goes_back(void)
     CHECK(stats.dirty_bytes >= 8 << 20);
     fake_clock_set(evicted + 2 * policy.purge_ms);
     heartbeat(heap);
+    heartbeat(heap); /* not all at once */
     span_stats(&stats);
     CHECK(stats.dirty_bytes == 0);
+}
+
+/* A part at each heartbeat; only then it looks for holes. */
+static void much_goes_back_in_parts(void)
+{
+    enum { MIBS = 40, BEATS_MOST = 20 };
+    struct heap *heap = heap_own();
+    struct span_stats stats;
+    fake_clock_set(100000);
+    heartbeat(heap);
+    hak_free(hak_malloc(MIBS * MIB));
+    large_evict_all();
+    span_stats(&stats);
+    size_t before = stats.dirty_bytes;
+    CHECK(before >= MIBS * MIB);
+    fake_clock_set(100000 + 2 * policy.purge_ms);
+    unsigned beats = 0;
+    for (size_t left = before; left > 0; left = stats.dirty_bytes) {
+        CHECK(beats++ < BEATS_MOST && heap->aged_ms == 100000);
+        heartbeat(heap);
+        span_stats(&stats);
+        CHECK(stats.dirty_bytes < left && stats.dirty_bytes + 10 * MIB > left);
+    }
+    heartbeat(heap);
+    CHECK(beats > 3 && heap->aged_ms == 100000 + 2 * policy.purge_ms);
 }
 
 /* However much longer free pages are kept. */
@@ -229,6 +255,7 @@ int main(void)
         UNIT_TEST(idle_magazines_are_emptied),
         UNIT_TEST(beats_audit),
         UNIT_TEST(old_memory_goes_back),
+        UNIT_TEST(much_goes_back_in_parts),
         UNIT_TEST(blocks_go_in_their_own_time),
     };
     return cmocka_run_group_tests_name("heartbeat", tests, NULL, NULL);

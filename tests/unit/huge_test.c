@@ -171,11 +171,11 @@ static void few_free_units_stay(void)
     span_give(runs[3], FEW, false);
     now_ms += LATER_MS;
     fake_clock_set(now_ms);
-    CHECK(span_purge_old(now_ms) == 0 && huge_is_at(runs[2]) && huge_is_at(runs[3]));
+    CHECK(span_purge_old(now_ms, SIZE_MAX) == 0 && huge_is_at(runs[2]) && huge_is_at(runs[3]));
     span_give(runs[2] + FEW * UNIT_SIZE, 1, false);
     now_ms += LATER_MS;
     fake_clock_set(now_ms);
-    CHECK(span_purge_old(now_ms) == (FEW + 1) * UNIT_SIZE && !huge_is_at(runs[2]) && huge_is_at(runs[3]));
+    CHECK(span_purge_old(now_ms, SIZE_MAX) == (FEW + 1) * UNIT_SIZE && !huge_is_at(runs[2]) && huge_is_at(runs[3]));
     CHECK(span_purge_all() == FEW * UNIT_SIZE && !huge_is_at(runs[3]));
 }
 
@@ -193,7 +193,7 @@ static void what_is_full_again_is_not_looked_at(void)
     span_give(runs[3], 1, true);
     now_ms += LATER_MS;
     fake_clock_set(now_ms);
-    CHECK(span_purge_old(now_ms) == 0 && huge_ones(PAGES) == PAGES);
+    CHECK(span_purge_old(now_ms, SIZE_MAX) == 0 && huge_ones(PAGES) == PAGES);
     unsigned queued = 0;
     for (unsigned i = 0; i < shards_count(); i++)
         for (const struct list_node *node = span_shards[i].dirty_queue.first; node != NULL; node = node->next)

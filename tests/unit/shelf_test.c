@@ -240,6 +240,35 @@ static void slabs_can_be_prepared(void)
     CHECK(span_used_bytes() == before);
 }
 
+/* Which classes have any is known: nobody walks a list for nothing. Another heap that takes such a slab over knows it too. */
+static void prepared_slabs_go_back(void)
+{
+    struct heap *heap = heap_own();
+    const unsigned class = 12;
+    struct view *word;
+    struct heap *other = heap_other(&word);
+    size_t before = span_used_bytes();
+    CHECK(shelf_prepare(heap, class) && shelf_prepare(heap, class) && shelf_prepare(heap, class));
+    CHECK(heap->prepared == (uint64_t)1 << class);
+    shelf_adopt(other, shelf_part_with(heap, class));
+    CHECK(other->prepared == (uint64_t)1 << class);
+    void *block;
+    CHECK(shelf_take(heap, class, &block, 1) == 1);
+    shelf_release_empty(heap);
+    CHECK(heap->prepared == 0 && heap->counts->slabs[class] == 1 && shelf_room(heap, class) == size_classes[class].blocks - 1);
+    shelf_release_empty(other);
+    CHECK(other->prepared == 0 && other->counts->slabs[class] == 0);
+    shelf_put(heap, block);
+    shelf_release_empty(heap);
+    CHECK(heap->counts->slabs[class] == 0 && span_used_bytes() <= before + STOCK_GROUPS * 16 * UNIT_SIZE);
+    /* A slab with a block in use is none of them. */
+    CHECK(shelf_take(heap, class, &block, 1) == 1);
+    shelf_leave(heap, class);
+    shelf_adopt(other, shelf_part_with(heap, class));
+    CHECK(heap->prepared == 0 && other->prepared == 0);
+    shelf_put(other, block);
+}
+
 enum { SETTLERS = 400, SETTLER_BYTES = 600, ONE_IN = 8 };
 
 static unsigned char content(unsigned i, size_t at)
@@ -356,6 +385,7 @@ int main(void)
         UNIT_TEST(slabs_change_owners),
         UNIT_TEST(full_slabs_stay),
         UNIT_TEST(slabs_can_be_prepared),
+        UNIT_TEST(prepared_slabs_go_back),
         UNIT_TEST(resized_blocks_leave_sparse_slabs),
         UNIT_TEST(settled_blocks_stay),
         UNIT_TEST(blocks_that_cannot_settle_stay),

@@ -56,15 +56,33 @@ static void purges_by_age(void)
     fake_clock_set(2000);
     grains_give(young, superslab_grains, true);
     CHECK(span_dirty_bytes() == SUPERSLAB_SIZE + 10 * grain_bytes);
-    CHECK(span_purge_old(1000 + DELAY_MS) == 0);
-    CHECK(span_purge_old(1001 + DELAY_MS) == 10 * grain_bytes);
+    CHECK(span_purge_old(1000 + DELAY_MS, SIZE_MAX) == 0);
+    CHECK(span_purge_old(1001 + DELAY_MS, SIZE_MAX) == 10 * grain_bytes);
     CHECK(span_dirty_bytes() == SUPERSLAB_SIZE);
-    CHECK(span_purge_old(2000 + DELAY_MS) == 0);
+    CHECK(span_purge_old(2000 + DELAY_MS, SIZE_MAX) == 0);
     fake_clock_set(3000);
     grains_give(old + 10 * grain_bytes, 6, true);
-    CHECK(span_purge_old(3000 + DELAY_MS) == SUPERSLAB_SIZE);
-    CHECK(span_purge_old(3001 + DELAY_MS) == 6 * grain_bytes);
+    CHECK(span_purge_old(3000 + DELAY_MS, SIZE_MAX) == SUPERSLAB_SIZE);
+    CHECK(span_purge_old(3001 + DELAY_MS, SIZE_MAX) == 6 * grain_bytes);
     CHECK(span_dirty_bytes() == 0);
+}
+
+/* Superslab by superslab, and the rest the next time. */
+static void no_more_than_asked_for(void)
+{
+    enum { RUNS = 5 };
+    char *runs[RUNS];
+    grains_init();
+    policy.purge_ms = 1000;
+    for (int i = 0; i < RUNS; i++)
+        runs[i] = grains_take_any(superslab_grains);
+    fake_clock_set(1000);
+    for (int i = 0; i < RUNS; i++)
+        grains_give(runs[i], superslab_grains, true);
+    CHECK(span_purge_old(5000, SUPERSLAB_SIZE + 1) == 2 * SUPERSLAB_SIZE);
+    CHECK(span_purge_old(5000, 1) == SUPERSLAB_SIZE);
+    CHECK(span_dirty_bytes() == 2 * SUPERSLAB_SIZE);
+    CHECK(span_purge_old(5000, SIZE_MAX) == 2 * SUPERSLAB_SIZE);
 }
 
 /* Takes and frees a superslab once in `period_ms`, for `rounds` periods; returns how often it was given back. */
@@ -75,7 +93,7 @@ static int come_and_go(uint64_t start_ms, uint64_t period_ms, int rounds)
         fake_clock_set(now);
         if ((now - start_ms) % period_ms == 0)
             grains_give(grains_take_any(superslab_grains), superslab_grains, true);
-        given_back += span_purge_old(now) > 0;
+        given_back += span_purge_old(now, SIZE_MAX) > 0;
     }
     return given_back;
 }
@@ -88,7 +106,7 @@ static void what_is_wanted_again_is_kept(void)
     CHECK(come_and_go(10000, 2000, 20) <= 4);
     /* But not for ever. */
     for (uint64_t now = 60000; now < 69000; now += 100)
-        span_purge_old(now);
+        span_purge_old(now, SIZE_MAX);
     CHECK(span_dirty_bytes() == 0);
 }
 
@@ -103,11 +121,11 @@ static void what_is_purged_at_any_age_is_not_regretted(void)
         fake_clock_set(now);
         grains_give(grains_take_any(superslab_grains), superslab_grains, true);
         CHECK(span_purge_all() == SUPERSLAB_SIZE);
-        CHECK(span_purge_old(now) == 0);
+        CHECK(span_purge_old(now, SIZE_MAX) == 0);
     }
     fake_clock_set(now);
     grains_give(grains_take_any(superslab_grains), superslab_grains, true);
-    CHECK(span_purge_old(now + DELAY_MS + 1) == SUPERSLAB_SIZE);
+    CHECK(span_purge_old(now + DELAY_MS + 1, SIZE_MAX) == SUPERSLAB_SIZE);
 }
 
 /* With huge pages everywhere, memory that was never written may lie in one that was. */
@@ -249,6 +267,7 @@ int main(void)
         UNIT_TEST(purged_units_read_as_zero),
         UNIT_TEST(units_in_use_are_not_purged),
         UNIT_TEST(purges_by_age),
+        UNIT_TEST(no_more_than_asked_for),
         UNIT_TEST(what_is_wanted_again_is_kept),
         UNIT_TEST(what_is_purged_at_any_age_is_not_regretted),
         UNIT_TEST(huge_pages_are_given_back_whole),

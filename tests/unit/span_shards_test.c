@@ -253,7 +253,7 @@ static void churn(void *argument)
         struct run *run = &own[random_below(&seed, 16)];
         uint64_t mark = (uintptr_t)argument << 32 | (uintptr_t)(run - own);
         if (random_below(&seed, 200) == 0) {
-            (void)(random_below(&seed, 2) == 0 ? span_purge_all() : span_purge_old(UINT64_MAX / 2));
+            (void)(random_below(&seed, 2) == 0 ? span_purge_all() : span_purge_old(UINT64_MAX / 2, SIZE_MAX));
         } else if (run->at == NULL) {
             run->grains = 1 + random_below(&seed, random_below(&seed, 16) == 0 ? 2 * superslab_grains : 12);
             run->at = grains_take_any(run->grains);

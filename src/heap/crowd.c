@@ -43,7 +43,8 @@ static void ask(size_t threads)
 void crowd_consider(void)
 {
     size_t threads = life_count();
-    if (LIKELY(threads < load_relaxed(&next_threads)) || load_relaxed(&limit_bytes) < HELD_LEAST || !claim_take(&asking))
+    /* A fork drops the locks of the shards that there were when it took them. */
+    if (LIKELY(threads < load_relaxed(&next_threads)) || load_relaxed(&limit_bytes) < HELD_LEAST || lock_passes() || !claim_take(&asking))
         return;
     if (threads >= load_relaxed(&next_threads)) /* nobody was here first */
         ask(threads);

@@ -194,8 +194,10 @@ void fork_child(void)
     }
     nested = 0;
     bool entered = enter_door();
+    lock_take(&meta_lock); /* which passes: a signal handler sees that the lists are half linked */
     span_after_fork();
     purger_after_fork();
+    lock_drop(&meta_lock);
     lock_pass_end();
     drop_after_heaps();
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next) {

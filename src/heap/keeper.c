@@ -17,12 +17,13 @@ static void close_other(struct heap *heap)
     lock_drop(&heap->lock);
 }
 
-static void close_all(void *argument)
+static void set(void *keeper)
 {
-    (void)argument;
     struct heap *own = view_load()->heap;
-    /* Heaps come into the list under it: what is not in there yet sees the keeper. */
+    /* Heaps come into the list under it: what is not in there yet sees the keeper. And not during a fork, which would not hold the keeper's
+     * locks. */
     lock_take(&life_lock);
+    store_release(&current_keeper, (const struct keeper *)keeper);
     lock_drop(&life_lock);
     life_clean_all();
     for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
@@ -36,8 +37,5 @@ static void close_all(void *argument)
 
 void keeper_set(const struct keeper *keeper)
 {
-    lock_take(&life_lock); /* not during a fork, which would not hold the keeper's locks */
-    store_release(&current_keeper, keeper);
-    lock_drop(&life_lock);
-    door_visit(close_all, NULL);
+    door_visit(set, (void *)(uintptr_t)keeper); /* in the door: a signal handler must not want the lock */
 }

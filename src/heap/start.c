@@ -98,7 +98,8 @@ struct heap *start_thread(void)
     do {
         if (load_relaxed(&seen->kind) != VIEW_UNBORN)
             return seen->heap;
-    } while (!owner_compare_exchange(&thread_view, &seen, STATIC_VIEW(birth)));
+        /* With a heap, others may write to the word too (freeze.c). */
+    } while (!__atomic_compare_exchange_n(&thread_view, &seen, STATIC_VIEW(birth), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     struct heap *heap = start_once() ? life_birth(&thread_view) : NULL;
     if (heap == NULL) {
         store_relaxed(&thread_view, STATIC_VIEW(unborn));

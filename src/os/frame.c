@@ -78,8 +78,8 @@ struct record {
 enum os_access os_access(const void *context)
 {
     const mcontext_t *registers = &((const ucontext_t *)context)->uc_mcontext;
-    const unsigned char *end = registers->__reserved + sizeof registers->__reserved;
-    const unsigned char *at = registers->__reserved;
+    const unsigned char *at = (const unsigned char *)registers->__reserved; /* of other numbers, with musl */
+    const unsigned char *end = at + sizeof registers->__reserved;
     while (end - at >= (ptrdiff_t)sizeof(struct record)) {
         const struct record *record = (const struct record *)(const void *)at;
         if (record->size < sizeof *record || record->size > (size_t)(end - at))

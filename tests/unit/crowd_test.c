@@ -4,6 +4,7 @@
 #include "config/policy.h"
 #include "fake_os.h"
 #include "heap/crowd.h"
+#include "heap/fork.h"
 #include "heap/life.h"
 #include "heap/magazine.h"
 #include "heaps.h"
@@ -73,6 +74,20 @@ static void more_threads_come(void)
 {
     make_threads(THREADS);
     crowd_consider();
+}
+
+/* A fork drops the locks of as many shards as there were when it took them. */
+static void nobody_asks_during_a_fork(void)
+{
+    fake_os_set_processors(PROCESSORS);
+    make_threads(THREADS);
+    fork_prepare();
+    CHECK(hak_malloc(64 * MIB) != NULL);
+    crowd_consider();
+    CHECK(fake_os_processors_reads() == 0);
+    fork_parent();
+    crowd_consider();
+    CHECK(fake_os_processors_reads() == 1);
 }
 
 /* os_processors is one thread's at a time. */
@@ -147,7 +162,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(few_threads_ask_nothing),    UNIT_TEST(small_programs_ask_nothing),
-        UNIT_TEST(many_threads_share),         UNIT_TEST(nobody_asks_while_another_does),
+        UNIT_TEST(many_threads_share),         UNIT_TEST(nobody_asks_during_a_fork),
+        UNIT_TEST(nobody_asks_while_another_does),
         UNIT_TEST(twice_as_many_threads_ask_again),
         UNIT_TEST(enough_processors_share_nothing),
         UNIT_TEST(many_processors_spread_them), UNIT_TEST(caches_grow_to_their_share),

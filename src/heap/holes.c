@@ -1,6 +1,7 @@
 /* Holes in slabs: the part of shelf.h that gives pages back. */
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/clock.h"
 #include "config/policy.h"
 #include "heap/relief.h"
 #include "heap/shelf.h"
@@ -8,8 +9,9 @@
 #include "span/limit.h"
 
 /* A look sees so many slabs for each millisecond since it was last continued: some 30 us of work if none of them is in a cache. To give
- * back holes costs as much as to see PURGE_SLABS. */
+ * back holes costs as much as to see PURGE_SLABS; and no more than LOOK_BYTES go back at once. */
 enum { SLABS_A_MS = 256, PURGE_SLABS = 8, MS_MOST = 100 };
+#define LOOK_BYTES (8 * MIB)
 
 /* For each slab that makes the heap larger than ever it sees so many, until it has given back so many times what that takes. */
 enum { SLABS_A_SLAB = 256, OFFSETS = 2 };
@@ -74,13 +76,13 @@ static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)
 
 static bool is_over(const struct hole_look *look)
 {
-    return look->class >= SIZE_CLASSES;
+    return look->class >= SIZE_CLASSES && look->record == 0;
 }
 
 void shelf_begin_look(struct heap *heap, uint64_t now_ms)
 {
     struct hole_look *look = &heap->look;
-    if (!is_over(look) || policy.huge == HUGE_ON) /* a hole in a huge page would split it: not while the program runs */
+    if (!is_over(look))
         return;
     look->class = (look->class + 1) % LOOKS_PER_DELAY;
     look->ms = now_ms;
@@ -92,7 +94,7 @@ static struct slab *next_of_look(struct heap *heap)
 {
     struct hole_look *look = &heap->look;
     while (look->next == NULL) {
-        if (is_over(look)) {
+        if (look->class >= SIZE_CLASSES) {
             if (heap->record < look->record)
                 heap->record = look->record;
             look->record = 0;
@@ -136,14 +138,18 @@ static int64_t slabs_due(struct hole_look *look, uint64_t now_ms)
 
 size_t shelf_purge_cool(struct heap *heap, uint64_t now_ms)
 {
-    return !is_over(&heap->look) ? go_on(heap, slabs_due(&heap->look, now_ms), SIZE_MAX) : 0;
+    struct hole_look *look = &heap->look;
+    /* A hole in a huge page would split it: by age alone not while the program runs. */
+    if (is_over(look) || (policy.huge == HUGE_ON && look->record == 0))
+        return 0;
+    return go_on(heap, slabs_due(look, now_ms), LOOK_BYTES);
 }
 
 void shelf_offset(struct heap *heap, unsigned units, uint32_t record)
 {
     struct hole_look *look = &heap->look;
     if (look->record == 0) { /* a look by age that was begun is taken over */
-        *look = (struct hole_look){.ms = look->ms, .record = record};
+        *look = (struct hole_look){.ms = clock_now_ms(), .record = record};
         heap->record = 0;
     }
     (void)go_on(heap, SLABS_A_SLAB, ((size_t)units << UNIT_SHIFT) * OFFSETS);

@@ -24,8 +24,8 @@ struct heap_events heap_events;
 /* Some thread looks for old large blocks at least so often. */
 enum { LARGE_LOOK_MS = 250 };
 
-/* Of free units a heartbeat gives back no more at once: up to a millisecond of work. The next goes on, and when all have gone that are old
- * enough the heap looks for holes; the purger's thread does not stop. */
+/* Of free units, and of holes, a heartbeat gives back no more at once: up to a millisecond of work each. The next goes on, and when all units
+ * have gone that are old enough the heap begins to look for holes; the purger's thread does not stop. */
 #define PURGE_MOST (8 * MIB)
 
 /* One class a beat: a magazine that the door has not seen since the last round gives everything back, and so does one that
@@ -59,7 +59,7 @@ static void give_back_old(struct heap *heap, uint64_t now)
         heap->aged_ms = now;
         shelf_begin_look(heap, now);
     }
-    shelf_purge_cool(heap, now);
+    shelf_purge_cool(heap, now, PURGE_MOST);
 }
 
 void heartbeat(struct heap *heap)

@@ -9,9 +9,8 @@
 #include "span/limit.h"
 
 /* A look sees so many slabs for each millisecond since it was last continued: some 30 us of work if none of them is in a cache. To give
- * back holes costs as much as to see PURGE_SLABS; and no more than LOOK_BYTES go back at once. */
+ * back holes costs as much as to see PURGE_SLABS. */
 enum { SLABS_A_MS = 256, PURGE_SLABS = 8, MS_MOST = 100 };
-#define LOOK_BYTES (8 * MIB)
 
 /* For each slab that makes the heap larger than ever it sees so many, until it has given back so many times what that takes. */
 enum { SLABS_A_SLAB = 256, OFFSETS = 2 };
@@ -76,7 +75,12 @@ static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)
 
 static bool is_over(const struct hole_look *look)
 {
-    return look->class >= SIZE_CLASSES && look->record == 0;
+    return look->class >= SIZE_CLASSES;
+}
+
+static bool is_by_age(const struct hole_look *look)
+{
+    return look->record == 0;
 }
 
 void shelf_begin_look(struct heap *heap, uint64_t now_ms)
@@ -90,23 +94,18 @@ void shelf_begin_look(struct heap *heap, uint64_t now_ms)
 
 /* The slab that the look comes to next: of each class those of its lists, the emptiest first, and then the current one. NULL: there is
  * none, and the look is over. */
-static struct slab *next_of_look(struct heap *heap)
+static struct slab *next_of_look(const struct heap *heap, struct hole_look *look)
 {
-    struct hole_look *look = &heap->look;
     while (look->next == NULL) {
-        if (look->class >= SIZE_CLASSES) {
-            if (heap->record < look->record)
-                heap->record = look->record;
-            look->record = 0;
+        if (is_over(look))
             return NULL;
-        }
-        struct shelf *shelf = &heap->shelf[look->class];
+        const struct shelf *shelf = &heap->shelf[look->class];
         if (look->lists < SLAB_BUCKETS) {
             look->next = shelf->partial[SLAB_BUCKETS - ++look->lists].first;
             continue;
         }
         look->lists = 0;
-        look->class += look->record != 0 ? 1 : LOOKS_PER_DELAY;
+        look->class += is_by_age(look) ? LOOKS_PER_DELAY : 1;
         if (shelf->current != NULL)
             return shelf->current;
     }
@@ -115,17 +114,30 @@ static struct slab *next_of_look(struct heap *heap)
     return slab;
 }
 
-/* Until it has seen so many slabs, or given back so many bytes. */
-static size_t go_on(struct heap *heap, int64_t slabs, size_t enough)
+/* Until it has seen so many slabs, or given back so many bytes, or somebody wants heap.lock. */
+static size_t walk(struct heap *heap, struct hole_look *look, int64_t slabs, size_t enough)
 {
     struct slab *slab;
     size_t all = 0;
-    while (slabs > 0 && all < enough && !lock_is_wanted(&heap->lock) && (slab = next_of_look(heap)) != NULL) {
-        size_t bytes = look_at(heap, slab, heap->look.record == 0);
+    while (slabs > 0 && all < enough && !lock_is_wanted(&heap->lock) && (slab = next_of_look(heap, look)) != NULL) {
+        size_t bytes = look_at(heap, slab, is_by_age(look));
         slabs -= bytes > 0 ? PURGE_SLABS : 1;
         all += bytes;
     }
     return all;
+}
+
+/* The heap's own look. */
+static size_t go_on(struct heap *heap, int64_t slabs, size_t enough)
+{
+    struct hole_look *look = &heap->look;
+    size_t bytes = walk(heap, look, slabs, enough);
+    if (is_over(look)) {
+        if (heap->record < look->record)
+            heap->record = look->record;
+        look->record = 0;
+    }
+    return bytes;
 }
 
 /* How many slabs may be seen now. */
@@ -136,42 +148,29 @@ static int64_t slabs_due(struct hole_look *look, uint64_t now_ms)
     return (int64_t)(ms * SLABS_A_MS);
 }
 
-size_t shelf_purge_cool(struct heap *heap, uint64_t now_ms)
+size_t shelf_purge_cool(struct heap *heap, uint64_t now_ms, size_t most)
 {
     struct hole_look *look = &heap->look;
     /* A hole in a huge page would split it: by age alone not while the program runs. */
-    if (is_over(look) || (policy.huge == HUGE_ON && look->record == 0))
+    if (is_over(look) || (policy.huge == HUGE_ON && is_by_age(look)))
         return 0;
-    return go_on(heap, slabs_due(look, now_ms), LOOK_BYTES);
+    return go_on(heap, slabs_due(look, now_ms), most);
 }
 
 void shelf_offset(struct heap *heap, unsigned units, uint32_t record)
 {
     struct hole_look *look = &heap->look;
-    if (look->record == 0) { /* a look by age that was begun is taken over */
+    if (is_by_age(look)) { /* one that was begun is taken over */
         *look = (struct hole_look){.ms = clock_now_ms(), .record = record};
         heap->record = 0;
     }
     (void)go_on(heap, SLABS_A_SLAB, ((size_t)units << UNIT_SHIFT) * OFFSETS);
 }
 
-static size_t purge_class(struct heap *heap, unsigned class)
-{
-    struct shelf *shelf = &heap->shelf[class];
-    size_t bytes = shelf->current != NULL ? look_at(heap, shelf->current, false) : 0;
-    for (int bucket = 0; bucket < SLAB_BUCKETS; bucket++)
-        for (struct list_node *node = shelf->partial[bucket].first; node != NULL && !lock_is_wanted(&heap->lock);
-             node = node->next)
-            bytes += look_at(heap, LIST_ENTRY(node, struct slab, link), false);
-    return bytes;
-}
-
 size_t shelf_purge_all(struct heap *heap)
 {
-    size_t bytes = 0;
-    for (unsigned class = 0; class < SIZE_CLASSES; class++)
-        bytes += purge_class(heap, class);
-    return bytes;
+    struct hole_look all = {.record = UINT32_MAX}; /* not by age; nobody's record */
+    return walk(heap, &all, INT64_MAX, SIZE_MAX);
 }
 
 size_t shelf_out_bytes(const struct heap *heap)

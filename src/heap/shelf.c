@@ -14,20 +14,18 @@
 
 enum { RECORD_LEAST = (int)(MIB >> UNIT_SHIFT), RECORD_STEP = 8 };
 
-static void enlist(struct shelf *shelf, struct slab *slab)
+/* One without a block in use was made ahead of need, as those that become empty are given up. Who looks for such walks the whole list, so
+ * it is known whether there are any. */
+static void enlist(struct heap *heap, struct slab *slab)
 {
+    struct shelf *shelf = &heap->shelf[slab->class];
     unsigned bucket = slab_bucket_for(slab);
     ASSERT(slab->bucket == SLAB_BUCKETS && slab != shelf->current);
     slab->bucket = (uint8_t)bucket;
     slab->settled = (uint16_t)slab_bucket_end(slab, bucket);
     list_push_front(&shelf->partial[bucket], &slab->link);
-}
-
-/* Empty slabs on a list were made ahead of need. Who looks for them walks the whole list, so it is known whether there are any. */
-static void enlist_prepared(struct heap *heap, struct slab *slab)
-{
-    heap->prepared |= (uint64_t)1 << slab->class;
-    enlist(&heap->shelf[slab->class], slab);
+    if (slab->free == slab->blocks)
+        heap->prepared |= (uint64_t)1 << slab->class;
 }
 
 static void delist(struct heap *heap, struct slab *slab)
@@ -204,13 +202,13 @@ void *shelf_take_instead(struct heap *heap, const void *p)
     return block;
 }
 
-static NOINLINE void move_on(struct heap *heap, struct shelf *shelf, struct slab *slab)
+static NOINLINE void move_on(struct heap *heap, struct slab *slab)
 {
     delist(heap, slab);
     if (slab->free == slab->blocks)
         release(heap, slab);
     else
-        enlist(shelf, slab);
+        enlist(heap, slab);
 }
 
 /* The slab has more free blocks than before: it may be another list's, or nobody's. */
@@ -218,7 +216,7 @@ ALWAYS_INLINE void relist(struct heap *heap, struct shelf *shelf, struct slab *s
 {
     slab->heat = SLAB_HOT;
     if (UNLIKELY(slab->free >= slab->settled) && slab != shelf->current)
-        move_on(heap, shelf, slab);
+        move_on(heap, slab);
 }
 
 unsigned shelf_put_all(struct heap *heap, unsigned class, void *const *blocks, unsigned count)
@@ -253,10 +251,7 @@ void shelf_adopt(struct heap *heap, struct slab *slab)
     owner_add(&heap->counts->slabs[slab->class], 1u);
     store_relaxed(&heap->units, heap->units + slab->units);
     shelf_note_holes(heap, slab_absent_bytes(slab));
-    if (slab->free == slab->blocks)
-        enlist_prepared(heap, slab);
-    else
-        enlist(shelf, slab);
+    enlist(heap, slab);
 }
 
 struct slab *shelf_part_with(struct heap *heap, unsigned class)
@@ -284,7 +279,6 @@ void shelf_hand_over(struct heap *from, struct heap *to)
             shelf_adopt(to, slab);
 }
 
-/* Those that became empty are gone already. */
 static COLD void release_prepared(struct heap *heap, unsigned class)
 {
     struct shelf *shelf = &heap->shelf[class];
@@ -312,7 +306,7 @@ void shelf_leave(struct heap *heap, unsigned class)
     if (slab->free == slab->blocks)
         release(heap, slab);
     else if (slab->free > 0)
-        enlist(shelf, slab);
+        enlist(heap, slab);
 }
 
 void shelf_release_empty(struct heap *heap)
@@ -325,7 +319,7 @@ bool shelf_prepare(struct heap *heap, unsigned class)
 {
     struct slab *slab = make(heap, class);
     if (slab != NULL)
-        enlist_prepared(heap, slab);
+        enlist(heap, slab);
     return slab != NULL;
 }
 

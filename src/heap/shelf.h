@@ -66,9 +66,10 @@ void shelf_offset(struct heap *heap, unsigned units, uint32_t record);
 /* Begins a look for holes, pages without a block in use, at the next part of the classes. One that is not over goes on instead. */
 void shelf_begin_look(struct heap *heap, uint64_t now_ms);
 
-/* Continues it, at `now_ms`, for a small part of the time since it was continued last. The holes of a slab go back if nothing was
- * taken from it or put into it since before the look before. Returns their bytes. */
-size_t shelf_purge_cool(struct heap *heap, uint64_t now_ms);
+/* Continues it, at `now_ms`, for a small part of the time since it was continued last, until holes come to `most` bytes. Those of a slab
+ * go back if nothing was taken from it or put into it since before the look before, or if the heap has outgrown its record. Returns
+ * their bytes. */
+size_t shelf_purge_cool(struct heap *heap, uint64_t now_ms, size_t most);
 
 /* Gives back the holes of all classes, until somebody wants heap.lock. Returns their bytes. */
 size_t shelf_purge_all(struct heap *heap);

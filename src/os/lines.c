@@ -24,7 +24,7 @@ size_t file_read(int file, char *to, size_t most)
 
 long file_load(const char *path, char *to, size_t most)
 {
-    long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0);
+    int file = file_open(path);
     size_t length = 0;
     long got = is_error(file) ? file : 1;
     while (got > 0) {
@@ -39,7 +39,7 @@ long file_load(const char *path, char *to, size_t most)
             got = 1;
     }
     if (!is_error(file))
-        file_close((int)file);
+        file_close(file);
     return got < 0 ? got : (long)length;
 }
 

@@ -116,15 +116,22 @@ static void cached_blocks_keep_their_pages(void)
 /* Blocks that fill four slots of a slab of several pages, whatever a page is; of each four the first stays. */
 enum { SIZE = 32768, COUNT = 512, OF_SLAB = 4 };
 
-static struct heap *heap_with_holes(void)
+/* Of blocks so large so many, of which each `of`-th stays. */
+static struct heap *heap_with_each(size_t size, unsigned count, unsigned of)
 {
     struct heap *heap = heap_own();
-    make(SIZE, COUNT);
-    for (unsigned i = 0; i < COUNT; i++)
-        if (i % OF_SLAB != 0)
+    CHECK(count <= BLOCKS_MOST);
+    make(size, count);
+    for (unsigned i = 0; i < count; i++)
+        if (i % of != 0)
             drop(i);
     magazine_flush_all(heap);
     return heap;
+}
+
+static struct heap *heap_with_holes(void)
+{
+    return heap_with_each(SIZE, COUNT, OF_SLAB);
 }
 
 static bool is_over(const struct heap *heap)
@@ -137,10 +144,10 @@ static size_t look(struct heap *heap)
 {
     size_t bytes = 0;
     while (!is_over(heap))
-        (void)shelf_purge_cool(heap, heap->look.ms + 1);
+        (void)shelf_purge_cool(heap, heap->look.ms + 1, SIZE_MAX);
     for (int part = 0; part < LOOKS_PER_DELAY; part++)
         for (shelf_begin_look(heap, heap->look.ms); !is_over(heap);)
-            bytes += shelf_purge_cool(heap, heap->look.ms + 1);
+            bytes += shelf_purge_cool(heap, heap->look.ms + 1, SIZE_MAX);
     return bytes;
 }
 
@@ -178,17 +185,9 @@ enum { SMALL = 1024, SLABS_A_MS = 256 };
 /* In many slabs one block stays. */
 static struct heap *heap_with_many_slabs(void)
 {
-    struct heap *heap = heap_own();
-    unsigned class = size_class_of(SMALL);
-    unsigned of_slab = size_classes[class].blocks;
-    unsigned count = (3 * SLABS_A_MS + 1) * of_slab;
-    CHECK(count <= BLOCKS_MOST);
-    make(SMALL, count);
-    for (unsigned i = 0; i < count; i++)
-        if (i % of_slab != 0)
-            drop(i);
-    magazine_flush_all(heap);
-    return heap;
+    heap_own();
+    unsigned of_slab = size_classes[size_class_of(SMALL)].blocks;
+    return heap_with_each(SMALL, (3 * SLABS_A_MS + 1) * of_slab, of_slab);
 }
 
 /* A look sees so many slabs for each millisecond, wherever lists change meanwhile. */
@@ -200,21 +199,21 @@ static void many_slabs_are_looked_at_in_turns(void)
     CHECK(all >= 3 * SLABS_A_MS);
     do {
         while (!is_over(heap))
-            (void)shelf_purge_cool(heap, heap->look.ms + 1000);
+            (void)shelf_purge_cool(heap, heap->look.ms + 1000, SIZE_MAX);
         shelf_begin_look(heap, heap->look.ms);
     } while (heap->look.class != class % LOOKS_PER_DELAY);
     while (heap->look.next == NULL || count_slabs(heap, class, SLAB_COOL) == 0)
-        (void)shelf_purge_cool(heap, heap->look.ms);
+        (void)shelf_purge_cool(heap, heap->look.ms, SIZE_MAX);
     unsigned seen = count_slabs(heap, class, SLAB_COOL);
     CHECK(seen <= SLABS_A_MS);
-    (void)shelf_purge_cool(heap, heap->look.ms + 1);
+    (void)shelf_purge_cool(heap, heap->look.ms + 1, SIZE_MAX);
     CHECK(count_slabs(heap, class, SLAB_COOL) == seen + 2 * SLABS_A_MS);
     /* The one that is next is given up. */
     struct list_node *next = heap->look.next;
     hak_free(LIST_ENTRY(next, struct slab, link)->base);
     magazine_flush_all(heap);
     CHECK(heap->look.next != next);
-    (void)shelf_purge_cool(heap, heap->look.ms + 1);
+    (void)shelf_purge_cool(heap, heap->look.ms + 1, SIZE_MAX);
     CHECK(is_over(heap));
     CHECK(count_slabs(heap, class, SLAB_COOL) == all - 1 && count_slabs(heap, class, SLAB_HOT) == 0);
 }
@@ -253,7 +252,7 @@ static void growth_is_offset_part_by_part(void)
     CHECK(shelf_free_bytes(heap) < (heap->units << UNIT_SHIFT) / 3);
 }
 
-/* Where the heap shrinks meanwhile, heartbeats go on. */
+/* Where the heap stops growing, heartbeats go on. */
 static void a_look_is_finished_without_growth(void)
 {
     struct heap *heap = heap_with_holes();
@@ -264,7 +263,7 @@ static void a_look_is_finished_without_growth(void)
     shelf_begin_look(heap, heap->look.ms);
     CHECK(heap->look.record == record);
     for (int i = 0; i < 100 && !is_over(heap); i++)
-        (void)shelf_purge_cool(heap, heap->look.ms + 1);
+        (void)shelf_purge_cool(heap, heap->look.ms + 1, SIZE_MAX);
     CHECK(is_over(heap) && heap->record == record && heap->look.record == 0);
     CHECK(count_slabs(heap, size_class_of(SIZE), SLAB_HOT) == 0);
 }

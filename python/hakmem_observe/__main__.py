@@ -25,8 +25,10 @@ def run(words: list[str]) -> int:
     module = importlib.import_module(f"hakmem_observe.{name}")
     parser = Parser(prog=f"hakmem {name}", description=module.__doc__, allow_abbrev=False, usage=module.USE)
     module.add_arguments(parser)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Whatever ends a command, what it has asked of a process is withdrawn, and what it has made there is removed.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     return int(getattr(module, name)(parser.parse_args(words[1:])))
 
 

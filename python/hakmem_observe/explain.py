@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,8 @@ def _of_process(pid: int) -> list[Snapshot]:
         result = process.request(Request.WRITE_STATISTICS, path=f"{scratch.inside}/statistics")
         if result:
             raise CannotError(f"process {pid}: its statistics cannot be written: {os.strerror(result)}")
-        return decode_series(scratch.read("statistics"), f"process {pid}")
+        series = decode_series(scratch.read("statistics"), f"process {pid}")
+        return [replace(told, pid=pid) for told in series]  # in its container it may have another number
 
 
 def _of_file(path: Path, pid: int | None, most: int | None) -> list[str]:

@@ -51,6 +51,14 @@ def _open(path: Path, uid: int) -> mmap.mmap | None:
         os.close(descriptor)
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        told = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return told.st_dev, told.st_ino
+
+
 class LivePage:
     """Raises AbsentError if the process shares none, or has left one of an earlier process of its number."""
 
@@ -69,11 +77,16 @@ class LivePage:
             if owner == pid and started == procfs.start_time(pid):
                 self._page = page
                 self.path = path
+                self._file = _identity(path)
                 return
             stale = path
         if stale is not None:
             raise AbsentError(f"{stale}: stale, of an earlier process {pid}; it may be removed")
         raise AbsentError(f"process {pid}: shares no live page; start it with `hakmem run --live`")
+
+    def is_current(self) -> bool:
+        """Has the process the same page? A program that it has become by exec makes a new one."""
+        return _identity(self.path) == self._file
 
     def read(self, offset: int, size: int) -> bytes | None:
         return self._page[offset : offset + size]
@@ -88,6 +101,12 @@ class LivePage:
             before, length, _, _, _ = _HEAD.unpack_from(self._page, _SEQUENCE)
             text = self._page[_TEXT : _TEXT + length] if length <= len(self._page) - _TEXT else b""
             after = _HEAD.unpack_from(self._page, _SEQUENCE)[0]
+            if before == after and before % 2 == 0 and before > 0 and length == 0:
+                room = (len(self._page) - _TEXT) >> 10
+                raise CannotError(
+                    f"process {self.pid}: its live page is empty: the statistics do not fit into its {room} KiB, "
+                    "or the file system is full"
+                )
             if before == after and before % 2 == 0 and text:
                 try:
                     taken = from_json(DECODER.decode(text.decode()), f"process {self.pid}: its live page")

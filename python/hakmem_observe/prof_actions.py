@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hakmem_cli import files
 from hakmem_cli.say import CannotError, say
-from hakmem_observe import procfs, profile_files, show
+from hakmem_observe import heap_profile, procfs, profile_files, show
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.stacks import Profile
 from hakmem_observe.words import count_bytes
@@ -76,8 +76,9 @@ def dump(parsed: argparse.Namespace) -> int:
     target = Path(parsed.output or default)
     files.check_target(target, force=parsed.force)
     # The process may see other files under the same names than we do.
-    roots = (Path(f"/proc/{pid}/root"), Path("/"))
-    with _dumped(_Asked.of(parsed)) as data:
+    roots = (Path(f"/proc/{pid}/root"),)
+    with _dumped(_Asked.of(parsed)) as told:
+        data = heap_profile.of_process(told, pid)  # which may have another number inside its container
         profile = profile_files.decode(data, f"process {pid}", roots, Path(f"/proc/{pid}/exe"))
         _write(parsed, target, data, profile)
     return 0

@@ -86,6 +86,8 @@ class Process:
 
     def snapshot(self) -> Snapshot:
         self._check()
+        if self._page is not None and not self._page.is_current():
+            self._attach()
         if self._page is not None:
             return self._page.snapshot()
         if not self._reader.is_there():

@@ -7,7 +7,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from hakmem_cli.say import CannotError
 from hakmem_observe import procfs
 
 _MOST_BYTES = 1 << 28
+
+# A container may have no /tmp, or one that is read-only; shared memory it has as a rule.
+_PLACES = ("tmp", "dev/shm", "var/tmp")
 
 
 @contextmanager
@@ -40,12 +43,13 @@ class Scratch:
     pid: int
     user: int
     group: int
+    place: str  # in which directory of the process's
     path: Path  # as we see it
 
     @property
     def inside(self) -> str:
         """As the process names it."""
-        return f"/tmp/{self.path.name}"
+        return f"/{self.place}/{self.path.name}"
 
     def read(self, name: str) -> bytes:
         """A file that the process has written. What would lead elsewhere or never end is none."""
@@ -70,29 +74,34 @@ class Scratch:
             self.path.rmdir()
 
 
-def _make(pid: int, above: int) -> Scratch:
+@contextmanager
+def _made(pid: int, place: str) -> Iterator[Scratch]:
     """By way of the descriptor it can be removed when the process is no more."""
     user, group = procfs.owner(pid)
+    above = os.open(f"/proc/{pid}/root/{place}", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with _as_user(user, group):
             path = Path(tempfile.mkdtemp(prefix="hakmem-", dir=f"/proc/self/fd/{above}"))
-    except OSError as error:
-        raise CannotError(f"process {pid}: its /tmp cannot be written: {error.strerror}") from error
-    return Scratch(pid, user, group, path)
-
-
-@contextmanager
-def of(pid: int) -> Iterator[Scratch]:
-    """In the process's /tmp, only for its user."""
-    try:
-        above = os.open(f"/proc/{pid}/root/tmp", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise CannotError(f"process {pid}: its /tmp cannot be opened: {error.strerror}") from error
-    try:
-        made = _make(pid, above)
+        made = Scratch(pid, user, group, place, path)
         try:
             yield made
         finally:
             made.remove()
     finally:
         os.close(above)
+
+
+@contextmanager
+def of(pid: int) -> Iterator[Scratch]:
+    """In a directory of the process's where anybody may write, only for its user."""
+    with ExitStack() as stack:
+        refused = []
+        for place in _PLACES:
+            try:
+                made = stack.enter_context(_made(pid, place))
+            except OSError as error:
+                refused.append(f"/{place}: {error.strerror}")
+            else:
+                yield made
+                return
+    raise CannotError(f"process {pid}: nothing can be written where it sees it ({', '.join(refused)})")

@@ -60,6 +60,7 @@ static void forked(void)
     crash_forked();
     guard_report_forked();
     learn_forked();
+    watch_forked();
 }
 
 /* glibc's loader passes these; others leave `environ` ready. */

@@ -41,11 +41,20 @@ static uint64_t sum_of(const char *name)
     return 0;
 }
 
+/* Of memory, words that are added up while others change them may sum up to less than nothing. One word alone may be a limit, and as high
+ * as numbers go. */
+static uint64_t sound_sum(const struct metric *metric)
+{
+    uint64_t sum = metric_sum(metric);
+    bool is_gauge = metric->group == METRIC_MEMORY && metric->count > 1;
+    return is_gauge ? above_zero((ptrdiff_t)sum) : sum;
+}
+
 static void sums_of_group(struct out *out, enum metric_group group)
 {
     for (size_t i = 0; i < metric_count; i++)
         if (metrics[i].group == group && !is_of_class(&metrics[i]))
-            number(out, metric_texts[i].name, metric_sum(&metrics[i]));
+            number(out, metric_texts[i].name, sound_sum(&metrics[i]));
 }
 
 /* As stats_read has it, from the same words as tools outside. */

@@ -181,6 +181,13 @@ void watch_start(void)
         (void)live_update();
 }
 
+/* What is asked for is asked of the parent. */
+void watch_forked(void)
+{
+    store_relaxed(&hak_control.words.request, (uint32_t)REQUEST_NONE);
+    store_relaxed(&report_is_wanted, 0u);
+}
+
 static void write_last(void *argument)
 {
     (void)argument;

@@ -11,4 +11,7 @@ void watch_start(void);
 /* A heartbeat. */
 void watch_beat(void);
 
+/* This process has just been forked. */
+void watch_forked(void);
+
 #endif

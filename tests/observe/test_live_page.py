@@ -88,6 +88,18 @@ class Page(fakes.FakeTest):
         self.write(sequence=3)
         self.refused("never at rest")
 
+    def test_empty(self) -> None:
+        self.write(text=b"")
+        self.refused("its live page is empty: the statistics do not fit into its")
+
+    def test_of_the_program_that_it_has_become(self) -> None:
+        self.write()
+        process = Process(self.process.pid)
+        before = process.snapshot().unix_ms
+        self.path.unlink()
+        self.write(text=TEXT.replace(b'"unix_ms":1,', b'"unix_ms":77,') % self.process.pid)
+        self.assertEqual((before, process.snapshot().unix_ms), (1, 77))
+
     def test_no_json(self) -> None:
         self.write(text=b"{")
         self.refused("no JSON")

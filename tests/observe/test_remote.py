@@ -196,8 +196,26 @@ class Asking(fakes.FakeTest):
     def test_directory_that_cannot_be_written(self) -> None:
         process = Process(self.start().pid)
         with mock.patch("tempfile.mkdtemp", side_effect=OSError(errno.EROFS, "Read-only file system")):
-            with self.assertRaisesRegex(CannotError, "its /tmp cannot be written: Read-only"), process.scratch():
+            told = r"nothing can be written where it sees it \(/tmp: Read-only file system, /dev/shm: Read-only"
+            with self.assertRaisesRegex(CannotError, told), process.scratch():
                 self.fail("it is no directory")
+
+    def test_directory_elsewhere(self) -> None:
+        """In a container whose /tmp is read-only, or which has none."""
+        process = Process(self.start().pid)
+        make = tempfile.mkdtemp
+        refused = [OSError(errno.EROFS, "Read-only file system")]
+
+        def first_refused(**where: str) -> str:
+            if refused:
+                raise refused.pop()
+            return make(**where)
+
+        with mock.patch("tempfile.mkdtemp", side_effect=first_refused), process.scratch() as scratch:
+            self.assertEqual(Path(scratch.inside).parent, Path("/dev/shm"))
+            self.assertEqual(process.request(Request.DUMP_PROFILE, path=f"{scratch.inside}/profile"), 0)
+            self.assertEqual(scratch.read("profile"), b"{}\n")
+        self.assertFalse(Path(scratch.inside).exists())
 
     def test_what_is_no_file_of_the_process_s_is_not_read(self) -> None:
         process = Process(self.start().pid)

@@ -84,6 +84,10 @@ class Forms(fakes.FakeTest):
         families = {family.name: family for family in text_string_to_metric_families(done.stdout)}
         kinds = {name: families[f"hakmem_thread_{name}"].type for name in ("slab_bytes", "live_bytes", "large_blocks")}
         self.assertEqual(kinds, {"slab_bytes": "gauge", "live_bytes": "gauge", "large_blocks": "counter"})
+        # The sums of a heap are one series, whichever thread has it.
+        self.assertEqual(families["hakmem_thread_live_bytes"].samples[0].labels, {"heap": "1"})
+        self.assertEqual(families["hakmem_thread_live_bytes"].documentation, "live small blocks of the heap's slabs")
+        self.assertEqual(families["hakmem_heap"].samples[0].labels, {"heap": "1", "thread": "2"})
         calls = {sample.labels["call"]: sample.value for sample in families["hakmem_system_calls"].samples}
         self.assertEqual(calls, {"mmap": 3, "munmap": 2})
 

@@ -53,6 +53,20 @@ uint64_t epoch_ns(const struct epoch *epoch)
     return ns;
 }
 
+struct epoch epoch_as_worked(const struct epoch *epoch)
+{
+    struct epoch worked = *epoch;
+    uint64_t ns = epoch_ns(epoch);
+    if (epoch->work_ns == 0 || ns <= epoch->work_ns)
+        return worked;
+    double part = (double)epoch->work_ns / (double)ns;
+    for (unsigned i = 0; i < COST_PARTS; i++) {
+        worked.ns[i] = (uint64_t)((double)epoch->ns[i] * part);
+        worked.held_ms[i] = (uint64_t)((double)epoch->held_ms[i] * part);
+    }
+    return worked;
+}
+
 static double for_each_mib(const struct epoch *epoch, uint64_t ns)
 {
     return epoch->requested == 0 ? 0 : (double)ns * (double)MIB / (double)epoch->requested;

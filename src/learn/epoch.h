@@ -29,6 +29,7 @@ struct epoch {
     uint64_t ms;
     uint64_t work_ns;  /* the process's own time on processors; 0: not known */
     uint64_t requested; /* bytes */
+    uint64_t settled;   /* bytes requested before it under the same policy, while that came into effect */
     uint64_t ns[COST_PARTS];
     uint64_t held_ms[COST_PARTS]; /* byte-milliseconds behind the parts that are memory */
     uint64_t kept_most;           /* bytes of free large blocks, at the highest */
@@ -56,6 +57,10 @@ double epoch_cost(const struct epoch *epoch);
 /* The cost for comparisons: with that part added, what is less makes no difference. In all, and for each MiB requested. */
 uint64_t epoch_compared_ns(const struct epoch *epoch);
 double epoch_compared_cost(const struct epoch *epoch);
+
+/* An epoch in which the process mostly stood still (idle, stopped) says little of what its memory costs while it works: one that is to have
+ * cost more than the process worked costs as much as that. */
+struct epoch epoch_as_worked(const struct epoch *epoch);
 
 /* Average bytes held over the epoch, of a part that is memory. */
 uint64_t epoch_held(const struct epoch *epoch, enum cost_part part);

@@ -22,6 +22,9 @@ enum {
     HEARD_PART = 8,      /* later, those between one of so many heartbeats and the next: counting costs a tenth of a refill; */
     KNOWN_BEATS = 512,   /* and of so many times as many, */
     KNOWN_PART = 32,     /* after which little of what is heard is news */
+    DRAIN_EPOCHS = 64,   /* so long is waited for the last blocks of classes that were closed, before another makes room; */
+    DRAIN_MOST = 4,      /* and while there are no more of them than this */
+    IDLE_PART = 16,      /* of what a class saves, so much is forgotten in each epoch in which it has nothing */
     MADE = SIZE_CLASSES - SIZE_CLASSES_FIXED,
 };
 
@@ -44,6 +47,7 @@ static struct fit {
     uint32_t wished[MADE];              /* sizes that observe mode would have opened */
     uint32_t wishes;
     uint32_t epochs;
+    uint32_t room_made;                 /* the epoch in which a class was closed to make room, the last time */
 } *fit;
 
 static bool is_deaf; /* refills are not counted just now */
@@ -187,12 +191,19 @@ static void reconsider(uint64_t now_ms, unsigned id, const struct fit_range *ran
     close_class(now_ms, id, &offer, next);
 }
 
+/* Not where a block of a closed class is kept for ever; but each such takes an id. */
+static bool is_room_coming(void)
+{
+    unsigned draining = count_ones64(load_relaxed(&classes_draining));
+    return draining >= DRAIN_MOST || (draining > 0 && fit->epochs - fit->room_made < DRAIN_EPOCHS);
+}
+
 /* All ids are taken: the class that saves least goes, if this one saves twice as much. One at a time, and until its last slab
  * is gone the offer waits. */
 static void make_room(uint64_t now_ms, const struct fit_offer *offer)
 {
     unsigned least = SIZE_CLASSES;
-    if (load_relaxed(&classes_draining) != 0)
+    if (is_room_coming())
         return;
     for (unsigned id = SIZE_CLASSES_FIXED; id < SIZE_CLASSES; id++)
         if (is_open(id) && (least == SIZE_CLASSES || fit->saves[id] < fit->saves[least]))
@@ -202,6 +213,7 @@ static void make_room(uint64_t now_ms, const struct fit_offer *offer)
     size_t next = size_class_bytes(size_class_of(size_class_bytes(least) + 1));
     /* It costs what the other would save. */
     struct fit_offer worse = {.size = size_class_bytes(least), .saves = fit->saves[least], .costs = offer->saves};
+    fit->room_made = fit->epochs;
     close_class(now_ms, least, &worse, next);
 }
 
@@ -268,6 +280,8 @@ static void look_at_ranges(uint64_t now_ms)
         rank_parts(&worst, range);
         if (id >= SIZE_CLASSES_FIXED && fit->now[id].slabs > 0)
             reconsider(now_ms, id, &range);
+        else if (id >= SIZE_CLASSES_FIXED)
+            fit->saves[id] -= divide_up(fit->saves[id], IDLE_PART);
         above = range.size;
     }
     for (size_t i = 0; i < FIT_WORST && worst.waste[i] > 0; i++)

@@ -183,6 +183,7 @@ static void end_epoch(uint64_t now_ms)
 {
     struct epoch epoch;
     signals_end(&self.signals, now_ms, start_ms, &epoch);
+    epoch.settled = self.settle_beats * load_relaxed(&policy.heartbeat_bytes);
     if (load_relaxed(&policy_mode) == MODE_RESEARCH)
         epoch_log(&self.learner, &epoch);
     bool is_champions = self.learner.in_force == self.learner.champion;

@@ -118,7 +118,8 @@ static void see(struct learner *learner, const struct epoch *epoch)
         learner->seen = (struct epoch){0};
     if (learner->watched % SEEN_EPOCHS == SEEN_EPOCHS - 1)
         epoch_fade(&learner->seen);
-    epoch_add(&learner->seen, epoch);
+    struct epoch worked = epoch_as_worked(epoch);
+    epoch_add(&learner->seen, &worked);
     learner->watched++;
 }
 

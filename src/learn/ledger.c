@@ -56,14 +56,16 @@ void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_fo
     bool is_try = force == FORCE_CHALLENGER || force == FORCE_AUDIT;
     double mib = (double)epoch->requested / (double)MIB;
     double ns = cost_of(epoch);
+    /* What a try costs, it costs from when it is put in force. */
+    double whole = is_try && epoch->requested > 0 ? 1 + (double)epoch->settled / (double)epoch->requested : 1;
     double champion_ns = is_try && ledger->champion_cost > 0 ? ledger->champion_cost * mib : ns;
     double mode_ns = force == FORCE_MODE || force == FORCE_AUDIT ? ns : champion_ns * ledger_mode_by_champion(ledger);
     ledger->epoch_ns += (mode_ns - ledger->epoch_ns) * (ledger->epoch_ns == 0 ? 1 : NEWEST_PART);
     ledger->worked += mode_ns;
     /* A try that costs less gives some back: of costs that go up and down by themselves as much is found above as below. */
-    ledger->credit = least(ledger->credit + work_of(epoch) * TRIES_PART - (ns - champion_ns), CREDIT_MOST);
+    ledger->credit = least(ledger->credit + work_of(epoch) * TRIES_PART - (ns - champion_ns) * whole, CREDIT_MOST);
     if (is_try) {
-        book(ledger, mode_ns - ns - PRICE_EPOCH);
+        book(ledger, (mode_ns - ns) * whole - PRICE_EPOCH);
         return;
     }
     ledger->champion_cost = mib > 0 ? ns / mib : 0;

@@ -95,6 +95,14 @@ static void look_at_memory(struct signals *signals, uint64_t now_ms)
     signals->sum.held_ms[COST_DIRTY] += span_dirty_bytes() * ms;
 }
 
+/* Of what was requested from `last_ms` to `now_ms`, the part that falls into the epoch. */
+static uint64_t since_begin(const struct signals *signals, uint64_t requested, uint64_t last_ms, uint64_t now_ms)
+{
+    if (last_ms >= signals->began_ms)
+        return requested;
+    return (uint64_t)((double)requested * (double)(now_ms - signals->began_ms) / (double)(now_ms - last_ms));
+}
+
 void signals_beat(struct signals *signals, const struct heap *heap, uint64_t now_ms)
 {
     struct heap_seen *seen = seen_of(signals, heap);
@@ -106,7 +114,7 @@ void signals_beat(struct signals *signals, const struct heap *heap, uint64_t now
     see(is_first ? &before : &signals->sum, seen, heap);
     signals->sum.heaps += is_first ? 1 : 0;
     if (is_first && seen->ms != 0 && now_ms != signals->began_ms)
-        signals->straddled += before.requested;
+        signals->straddled += since_begin(signals, before.requested, seen->ms, now_ms);
     seen->reign = signals->reign;
     seen->ms = now_ms;
     signals->cached += heap->capacity_bytes - seen->cached;

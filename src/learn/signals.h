@@ -34,7 +34,7 @@ struct signals {
     uint64_t looked_ms;   /* at what is held */
     uint64_t cached;      /* bytes that all magazines may hold */
     struct epoch sum;
-    uint64_t straddled;   /* bytes requested up to the first heartbeats under a policy: in no sum, but common costs are theirs too */
+    uint64_t straddled;   /* bytes requested up to heaps' first heartbeats in the epoch: in no sum, but common costs are theirs too */
     struct signals_shared at_begin;
     bool is_halved;
     uint32_t half_refills[SIZE_CLASSES];

@@ -280,6 +280,28 @@ static void more_sizes_than_ids(void)
     CHECK(decisions_of(DECIDED_CLASS_CLOSED, true) == 1);
 }
 
+/* Where the blocks of a closed class live for ever, closing it makes no room: others are closed, but not all. */
+static void blocks_that_stay_do_not_stop_it(void)
+{
+    static const size_t other[] = {656 + 16};
+    size_t sizes[SIZE_CLASSES];
+    learn(LEARN_ON);
+    size_t count = bad_sizes(sizes);
+    size_t presets = 0;
+    for (size_t i = 0; i < count && presets < IDS; i++) {
+        if (size_class_fixed(sizes[i]) == size_class_fixed(other[0]))
+            continue;
+        presets += fit_preset(sizes[i], 5) ? 1 : 0;
+        fill(sizes[i], 1 << 20);
+    }
+    CHECK(presets == IDS && filled < FILLING);
+    grow(other, 1);
+    for (int i = 0; i < 600; i++)
+        fit_epoch(100 * ++epochs);
+    CHECK(decisions_of(DECIDED_CLASS_CLOSED, true) == 4);
+    CHECK(opened_sizes(NULL) == IDS - 4);
+}
+
 /* Two want it, and neither saves so much that another should go. */
 static void the_last_id_is_not_taken_back_at_once(void)
 {
@@ -353,6 +375,7 @@ int main(void)
         UNIT_TEST(what_no_longer_pays_is_closed),
         UNIT_TEST(an_empty_class_stays),
         UNIT_TEST(more_sizes_than_ids),
+        UNIT_TEST(blocks_that_stay_do_not_stop_it),
         UNIT_TEST(the_last_id_is_not_taken_back_at_once),
         UNIT_TEST(presets_are_open_from_the_start),
         UNIT_TEST(a_child_goes_on),

@@ -112,6 +112,26 @@ static void common_costs_are_of_all_that_was_requested(void)
     CHECK(epoch.requested == 1000000 && epoch.ns[COST_KEPT] == 8 * 20 * 1000 / 4);
 }
 
+/* What a heap has requested since a heartbeat before the epoch began is not all of the epoch. */
+static void of_what_straddles_the_beginning_a_part_counts(void)
+{
+    struct view *word;
+    struct heap *own = heap_own();
+    struct heap *other = heap_other(&word);
+    policy.memory_price = 1000000;
+    fake_clock_set(now_ms);
+    hak_free(hak_malloc(8 << 20));
+    begin_to_look(own);
+    (void)look(other, 10);
+    now_ms += 30; /* the next policy settles */
+    begin_to_look(own);
+    other->granted += 12000000;
+    (void)look(other, 10);
+    own->granted += 1000000;
+    struct epoch epoch = look(own, 10);
+    CHECK(epoch.requested == 1000000 && epoch.ns[COST_KEPT] == 8 * 20 * 1000 / 4);
+}
+
 static void fill_magazines(void *heap)
 {
     static void *some[2000];
@@ -177,6 +197,7 @@ int main(void)
         UNIT_TEST(counts_refills_by_class),
         UNIT_TEST(memory_costs_by_time),
         UNIT_TEST(common_costs_are_of_all_that_was_requested),
+        UNIT_TEST(of_what_straddles_the_beginning_a_part_counts),
         UNIT_TEST(ended_threads_cache_nothing),
         UNIT_TEST(an_epoch_of_another_policy_begins_anew),
         UNIT_TEST(a_change_in_the_middle_is_seen),

@@ -1,6 +1,7 @@
 /* learn/ledger.h: what trying may cost, and when learning has not paid for itself; by itself, and in a learner. */
 #include "unit.h"
 
+#include "learn/prices.h"
 #include "learners.h"
 
 static void claims_are_settled(void)
@@ -49,6 +50,42 @@ static void a_pause_is_no_loss(void)
     double saved = ledger.saved;
     ledger_add(&ledger, &epoch, FORCE_CHALLENGER);
     CHECK(ledger.saved - saved < 200000);
+}
+
+/* Nor does it say what memory costs while the process works. */
+static void a_pause_counts_as_what_was_worked(void)
+{
+    struct epoch paused = {.requested = MIB, .ms = 3600000, .work_ns = 200000};
+    paused.ns[COST_DIRTY] = 300000;
+    paused.ns[COST_CALLS] = 100000;
+    paused.held_ms[COST_DIRTY] = 1000;
+    struct epoch worked = epoch_as_worked(&paused);
+    CHECK(worked.ns[COST_DIRTY] == 150000 && worked.ns[COST_CALLS] == 50000 && worked.held_ms[COST_DIRTY] == 500);
+    CHECK(worked.requested == MIB && worked.ms == 3600000);
+    paused.work_ns = 400000;
+    CHECK(epoch_ns(&paused) == 400000 && epoch_as_worked(&paused).ns[COST_DIRTY] == 300000);
+    paused.work_ns = 0; /* not known */
+    CHECK(epoch_as_worked(&paused).ns[COST_DIRTY] == 300000);
+}
+
+/* A challenger is in force, and costs, from before its epoch begins. */
+static void tries_cost_while_they_settle(void)
+{
+    struct epoch epoch = {.requested = MIB, .ms = 20, .work_ns = 20000000};
+    struct epoch try = {.requested = MIB, .settled = 2 * MIB, .ms = 20, .work_ns = 20000000};
+    struct ledger settled, at_once;
+    epoch.ns[COST_REFILLS] = 100000;
+    try.ns[COST_REFILLS] = 400000;
+    ledger_begin(&settled);
+    ledger_add(&settled, &epoch, FORCE_MODE);
+    at_once = settled;
+    double credit = settled.credit;
+    double earned = 0.01 * 20000000;
+    ledger_add(&settled, &try, FORCE_CHALLENGER);
+    try.settled = 0;
+    ledger_add(&at_once, &try, FORCE_CHALLENGER);
+    CHECK(settled.credit == credit + earned - 900000 && at_once.credit == credit + earned - 300000);
+    CHECK(settled.saved == -900000 - PRICE_EPOCH && at_once.saved == -300000 - PRICE_EPOCH);
 }
 
 /* What it has saved before is not lost; nor was all that it was taken to save meanwhile. */
@@ -116,6 +153,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(claims_are_settled),
         UNIT_TEST(a_pause_is_no_loss),
+        UNIT_TEST(a_pause_counts_as_what_was_worked),
+        UNIT_TEST(tries_cost_while_they_settle),
         UNIT_TEST(a_small_loss_after_a_long_gain_is_no_reason_to_stop),
         UNIT_TEST(tries_wait_for_credit),
         UNIT_TEST(learning_that_does_not_pay_is_killed),

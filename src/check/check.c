@@ -152,8 +152,15 @@ static bool free_checked(void *p, const struct freeing *how)
     struct checked *block = run_find(p);
     if (block == NULL)
         return false;
-    uint32_t shard = run_of(block)->shard;
+    /* Of two frees of one block the other may have been first by now, and its record another's, or nobody's. */
+    uint32_t shard = load_relaxed(&run_of(block)->shard);
+    if (shard >= SHARDS)
+        return false;
     run_lock(shard);
+    if (run_find(p) != block) {
+        run_unlock(shard);
+        return false;
+    }
     bool fine = block->state == CHECKED_LIVE && checked_start(block) == p;
     if (fine) {
         block->state = CHECKED_FREED;
@@ -202,11 +209,11 @@ static bool size_of_checked(const void *p, size_t *size)
 }
 
 /* What is small moves, so that whoever still uses the old pointer is found. A large block that grows byte by byte would be
- * copied each time. */
+ * copied each time; one of which little is left would keep its memory. */
 static bool resize_checked(void *p, size_t size)
 {
     struct checked *block = run_find(p);
-    if (block == NULL || min_size(block->size, size) < STAYS_LEAST)
+    if (block == NULL || min_size(block->size, size) < STAYS_LEAST || size < block->size / 2)
         return false;
     uint32_t shard = run_of(block)->shard;
     run_lock(shard);

@@ -36,8 +36,9 @@ void delay_empty_class(struct heap *heap, unsigned class)
     for (unsigned i = 0; i < DELAY_SLOTS; i++) {
         void **slot = &delay_of(heap)->slot[class][i];
         void *p = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);
+        void *none = NULL; /* unless a signal handler has freed into it meanwhile; then this one is lost */
         if (p != NULL && !magazine_give_back(heap, class, p))
-            *slot = p;
+            (void)__atomic_compare_exchange_n(slot, &none, p, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
 }
 

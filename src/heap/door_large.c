@@ -12,6 +12,8 @@
 #include "heap/fork.h"
 #include "heap/profiler.h"
 #include "heap/relief.h"
+#include "heap/report.h"
+#include "large/fenced.h"
 #include "large/large.h"
 #include "large/site.h"
 #include "span/limit.h"
@@ -103,6 +105,8 @@ static void *resize(struct heap *heap, struct large *block, size_t size)
 {
     const void *before = block->base;
     size_t bytes = block->bytes;
+    if (HARDENED && fenced_is_overrun(block))
+        report_pointer(FAULT_OVERFLOW, before); /* what was written there would count as content */
     void *p = large_resize(block, size);
     if (p == NULL && limit_is_short_of(size - block->bytes)) {
         (void)relief_give_back(heap);

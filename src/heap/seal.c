@@ -29,12 +29,14 @@ void seal_live(void *p, unsigned class, size_t size)
     *seal_word(p, class) = seal_if_live(seal_key(p), room - size);
 }
 
-/* What it means that there is no seal of a live block. */
+/* What it means that there is no seal of a live block. A seal that is 0 is that of a block whose pages went back, or was overwritten. */
 static _Noreturn COLD void report_seal(const void *p, unsigned class, const char *if_free)
 {
-    if (!slab_holds(arena_span(p), p))
+    const struct slab *slab = arena_span(p);
+    if (!slab_holds(slab, p))
         report_pointer(FAULT_INVALID_FREE, p);
-    report_pointer(is_free(p, class) ? if_free : FAULT_OVERFLOW, p);
+    bool freed = *seal_word(p, class) == seal_if_free(seal_key(p)) || slab_is_free(slab, p);
+    report_pointer(freed ? if_free : FAULT_OVERFLOW, p);
 }
 
 size_t seal_size(const void *p, unsigned class, const char *if_free)

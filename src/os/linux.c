@@ -249,15 +249,26 @@ bool os_barrier(void)
     return !is_error(counted(OS_MEMBARRIER, SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0));
 }
 
+/* No entropy, or a seccomp filter: what differs between runs is where the kernel put us, and what it gave the program's start. Each is
+ * another number, from which the others do not follow without that: the finalizer of splitmix64 (Steele, Lea and Flood, 2014). */
+static COLD uint64_t random_by_itself(void)
+{
+    static uint64_t steps;
+    const uint64_t golden = 0x9e3779b97f4a7c15u;
+    const uint64_t *given = (const uint64_t *)getauxval(AT_RANDOM);
+    uint64_t value = (uintptr_t)&value + (add_relaxed(&steps, golden) + golden);
+    if (given != NULL)
+        value += given[0] ^ rotate_right(given[1], 32);
+    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+    return value ^ value >> 31;
+}
+
 uint64_t os_random(void)
 {
     uint64_t value = 0;
-    if (kernel(SYS_getrandom, (long)&value, sizeof value, GRND_NONBLOCK, 0, 0) == (long)sizeof value)
-        return value;
-    /* No entropy, or a seccomp filter: what differs between runs is where the kernel put us. */
-    const uint64_t *given = (const uint64_t *)getauxval(AT_RANDOM);
-    value = (uintptr_t)&value ^ (given != NULL ? given[0] * 0x9e3779b97f4a7c15u : 0);
-    return value ^ value >> 29;
+    bool given = kernel(SYS_getrandom, (long)&value, sizeof value, GRND_NONBLOCK, 0, 0) == (long)sizeof value;
+    return given ? value : random_by_itself();
 }
 
 bool os_is_secure(void)

@@ -140,6 +140,11 @@ static void grows_large_blocks_in_place(void)
     }
     CHECK(moves > 0 && moves < 20 && hak_malloc_usable_size(block) == size && hak_check() > 0);
     CHECK(hak_realloc(block, size - 5) == block && run_counts().bytes == size - 5 && hak_check() > 0);
+    /* Where little is left of it, its memory is not kept. */
+    size_t left = size / 2 - 6;
+    char *less = hak_realloc(block, left);
+    CHECK(less != block && run_counts().bytes == left);
+    block = less;
     hak_free(block);
     CHECK(run_counts().bytes == 0);
 }

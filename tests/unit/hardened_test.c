@@ -234,6 +234,21 @@ static void write_before(uintptr_t size)
         hak_free(blocks[i]);
 }
 
+/* What is written is the seal of a block that was never used. */
+static void clear_too_much(uintptr_t size)
+{
+    char *block = get(size);
+    memset(block, 0, size + sizeof(uint64_t));
+    hak_free(block);
+}
+
+static void grow_overrun(uintptr_t size)
+{
+    char *block = get(size);
+    ((volatile char *)block)[size] = 1;
+    hak_free(hak_realloc(block, size + 100));
+}
+
 static void write_after_free(uintptr_t size)
 {
     char *block = get(size);
@@ -268,6 +283,7 @@ static void small_blocks_are_verified(void)
         if (sizes[i] >= 24)
             CHECK(child_dies_of(SIGABRT, free_inside, sizes[i], "invalid free"));
     }
+    CHECK(child_dies_of(SIGABRT, clear_too_much, 24, "overflow"));
 }
 
 static void write_far_behind(uintptr_t size)
@@ -289,6 +305,7 @@ static void large_blocks_are_verified(void)
     CHECK(child_dies_of(SIGABRT, free_twice, LARGE, "double free"));
     CHECK(child_dies_of(SIGABRT, free_inside, LARGE, "invalid free"));
     CHECK(child_dies_of(SIGABRT, write_behind, LARGE, "overflow"));
+    CHECK(child_dies_of(SIGABRT, grow_overrun, LARGE, "overflow"));
     CHECK(child_dies_of(SIGABRT, free_by_less, LARGE, "size mismatch in free"));
     CHECK(child_dies_of(SIGABRT, free_by_more, LARGE, "too large a size in free"));
     CHECK(child_dies_of(SIGSEGV, write_far_behind, LARGE, ""));

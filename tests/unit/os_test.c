@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -15,6 +16,7 @@
 #include "child.h"
 #include "os/os.h"
 #include "process.h"
+#include "refused_call.h"
 
 enum { LONG_MS = 1000 * 1000 };
 
@@ -326,6 +328,26 @@ static void random_numbers_differ(void)
     CHECK(!os_is_secure());
 }
 
+/* In a sandbox, or before there is entropy: none is a function of another that is known. */
+static void random_numbers_differ_by_themselves(void)
+{
+    enum { COUNT = 1000 };
+    static uint64_t numbers[COUNT];
+    unsigned ones = 0;
+    if (process_is_emulated()) {
+        CANNOT_TRY("the emulator takes no filter");
+        return;
+    }
+    refuse_call(SYS_getrandom, EPERM);
+    for (size_t i = 0; i < COUNT; i++) {
+        numbers[i] = os_random();
+        ones += count_ones64(numbers[i]);
+        for (size_t before = 0; before < i; before++)
+            CHECK(numbers[before] != numbers[i] && (numbers[before] | 1) != (numbers[i] | 1));
+    }
+    CHECK(ones > COUNT * 31 && ones < COUNT * 33);
+}
+
 static void sleeps_for_its_time(void)
 {
     errno = 66;
@@ -359,6 +381,7 @@ int main(void)
         UNIT_TEST(errno_is_kept),
         UNIT_TEST(threads_have_numbers),
         UNIT_TEST(random_numbers_differ),
+        UNIT_TEST(random_numbers_differ_by_themselves),
         UNIT_TEST(sleeps_for_its_time),
     };
     return cmocka_run_group_tests_name("os", tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/shard.h"
 #include "base/thread.h"
 
 /* Of the kernel's interface, whose headers are not everywhere (linux/futex.h). */
@@ -24,6 +25,9 @@ static _Thread_local uint32_t ranks_held; /* bit r: this thread holds a lock of 
 #else
 static uint32_t ranks_held; /* unused; keeps the logic below free of #if */
 #endif
+
+/* Of a shard of threads: heaps' locks that they have, are about to take, or have just dropped. */
+static uint32_t heap_locks[SHARDS];
 
 static uintptr_t passing; /* thread_self() of the one that holds all locks, else 0 */
 static uint32_t passed;   /* locks that it would have taken since, and not dropped yet */
@@ -79,6 +83,9 @@ static COLD void wait_and_take(struct lock *lock)
 static void take(struct lock *lock)
 {
     ASSERT(!lock_is_mine(lock));
+    if (UNLIKELY(lock->rank == LOCK_HEAP))
+        (void)add_relaxed(&heap_locks[shard_of_thread()], 1u);
+    compiler_fence();
     if (UNLIKELY(!exchange_if(&lock->word, FREE, thread_self())))
         wait_and_take(lock);
     owner_add(&lock->taken, 1u);
@@ -130,6 +137,20 @@ void lock_drop(struct lock *lock)
         ranks_held &= ~(1u << lock->rank);
     if (UNLIKELY(!exchange_if(&lock->word, thread_self(), FREE)))
         drop_and_wake(lock);
+    compiler_fence();
+    if (UNLIKELY(lock->rank == LOCK_HEAP))
+        sub_relaxed(&heap_locks[shard_of_thread()], 1u);
+}
+
+bool lock_may_be_of_heap(void)
+{
+    return load_relaxed(&heap_locks[shard_of_thread()]) != 0;
+}
+
+void lock_after_fork(void)
+{
+    for (unsigned i = 0; i < SHARDS; i++)
+        store_relaxed(&heap_locks[i], 0u);
 }
 
 bool lock_is_mine(const struct lock *lock)

@@ -23,7 +23,7 @@ enum lock_rank {
 
 struct lock {
     uintptr_t word; /* 0: free; else the holder's thread_self(), which is even, + 1 if somebody may wait */
-    uint32_t rank;       /* 0 where nobody checks it */
+    uint32_t rank;       /* 0 where nobody checks it; LOCK_HEAP always */
     uint32_t waits;      /* how often somebody had to wait for it; whoever has it counts */
     uint64_t taken;      /* how often it was taken */
     uint64_t waited_ns;  /* by all in sum */
@@ -39,6 +39,12 @@ void lock_drop(struct lock *lock);
 
 /* Does the calling thread hold the lock? Async-signal-safe. */
 bool lock_is_mine(const struct lock *lock);
+
+/* False: the calling thread holds no lock of rank LOCK_HEAP, of which there are as many as threads. Async-signal-safe. */
+bool lock_may_be_of_heap(void);
+
+/* In a fork's child, which holds none of these locks: threads that were about to take one are not there. */
+void lock_after_fork(void);
 
 /* Does any thread hold it at this moment? For who can do without. */
 bool lock_is_taken(const struct lock *lock);

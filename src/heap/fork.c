@@ -67,8 +67,9 @@ bool fork_holds_any_lock(void)
     bool mine = after_heaps_is_mine();
     for (int i = 0; i < BEFORE; i++)
         mine |= lock_is_mine(before_heaps[i]);
-    for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
-        mine |= lock_is_mine(&heap->lock);
+    if (lock_may_be_of_heap())
+        for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+            mine |= lock_is_mine(&heap->lock);
     return mine;
 }
 
@@ -208,6 +209,7 @@ void fork_child(void)
         drop_heap(heap);
     }
     drop_before_heaps();
+    lock_after_fork();
     leave_door(entered);
     os_streams_after_fork();
     if (heap_events.forked != NULL)

@@ -77,12 +77,12 @@ void heartbeat(struct heap *heap)
     life_clean_one();
     sleeper_look(heap);
     crowd_consider();
+    if (heap_events.heartbeat != NULL) /* who asks what is held is to see what was held until now */
+        heap_events.heartbeat(heap);
     uint64_t now = clock_now_ms();
     give_back_old(heap, now);
     huge_consider(now);
     if (life_heaps()->next != NULL) /* who is alone knows all of it */
         purger_note_beat(heap);
     purger_consider(heap);
-    if (heap_events.heartbeat != NULL)
-        heap_events.heartbeat(heap);
 }

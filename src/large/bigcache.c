@@ -18,6 +18,9 @@ enum { LOOKS_MOST = 16 };
  * freed leads to closed pages for a while, and nobody knows for how long. */
 enum { REST_LEAST = 8, REST_SPREAD = 16 };
 
+/* Of a shard, by age, at once. */
+enum { EVICTED_MOST = 512 };
+
 #define NEVER UINT64_MAX
 
 struct bigcache_shard bigcache_shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
@@ -296,10 +299,13 @@ static NOINLINE void evict_old_from(struct bigcache_shard *shard, uint64_t now_m
         return;
     lock_take(&shard->lock);
     enlist_latest(shard);
+    int most = EVICTED_MOST;
     for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
         unsigned lease = (unsigned)__builtin_ctzll(left);
         uint64_t kept_ms = lease_ms(lease);
         while ((shard->occupied >> lease & 1) != 0 && oldest_of_lease(shard, lease)->freed_ms + kept_ms < now_ms) {
+            if (--most < 0)
+                break;
             struct large *block = oldest_of_lease(shard, lease);
             take_out(shard, block);
             if (block->is_trial) /* one that had to make room says nothing of its site */

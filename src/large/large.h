@@ -98,8 +98,8 @@ void large_evict_before(uint64_t before_ms);
 /* All that are kept now; not what others free meanwhile. */
 void large_evict_all(void);
 
-/* Gives back those that were kept for as long as policy says for their sizes, and what exceeds the budget. `now_ms` is a time of
- * clock_now_ms. */
+/* Gives back those that were kept for as long as policy says for their sizes, some of many only, and what exceeds the budget. `now_ms` is a
+ * time of clock_now_ms. */
 void large_evict_old(uint64_t now_ms);
 
 /* A run of so many bytes was taken, and nobody has touched it yet. If the process holds more than ever by that, what it holds for

@@ -1,5 +1,6 @@
 #include "os/cgroup.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -18,6 +19,7 @@ enum { TEXT_MOST = LINES_TEXT_MOST };
 struct search {
     enum cgroup_controller what;
     const char *top;
+    bool refused; /* a file was, for want of what may be had later */
     size_t least; /* length of the hierarchy's part of `directory` */
     struct lines lines;
     char file[TEXT_MOST];
@@ -35,11 +37,27 @@ static bool copy(char to[TEXT_MOST], const char *first, const char *second)
     return true;
 }
 
+/* Of what file_open has returned. */
+static void note_refusal(struct search *search, int file)
+{
+    search->refused |= file == -EMFILE || file == -ENFILE || file == -ENOMEM;
+}
+
+/* Opens a file of `search->top`'s, to be read by lines. */
+static bool open_lines(struct search *search, const char *path)
+{
+    if (!copy(search->file, search->top, path))
+        return false;
+    bool opened = lines_open(&search->lines, search->file);
+    note_refusal(search, search->lines.file);
+    return opened;
+}
+
 /* The path of the process's group, in the hierarchy that is asked for. False: it is in none. */
 static bool find_group(struct search *search, enum cgroup_version version)
 {
     search->group[0] = '\0';
-    if (!copy(search->file, search->top, "/proc/self/cgroup") || !lines_open(&search->lines, search->file))
+    if (!open_lines(search, "/proc/self/cgroup"))
         return false;
     for (const char *line, *path; search->group[0] == '\0' && (line = lines_next(&search->lines)) != NULL;)
         if (cgroup_parse_membership(line, search->what, &path) == version)
@@ -55,7 +73,7 @@ static bool find_directory(struct search *search, enum cgroup_version version)
     const char *below = NULL;
     struct cgroup_mount mount;
     search->least = 0;
-    if (!copy(search->file, search->top, "/proc/self/mountinfo") || !lines_open(&search->lines, search->file))
+    if (!open_lines(search, "/proc/self/mountinfo"))
         return false;
     for (char *line; below == NULL && (line = lines_next(&search->lines)) != NULL;) {
         if (cgroup_parse_mount(line, search->what, &mount) != version)
@@ -91,6 +109,7 @@ static const char *text_of(struct search *search, const char *name)
 {
     int file = copy(search->file, search->directory, name) ? file_open(search->file) : -1;
     search->text[0] = '\0';
+    note_refusal(search, file);
     if (file < 0)
         return search->text;
     search->text[file_read(file, search->text, sizeof search->text - 1)] = '\0';
@@ -139,10 +158,11 @@ size_t cgroup_limit(const char *top, enum cgroup_controller what)
     size_t limit = SIZE_MAX;
     search->what = what;
     search->top = top;
+    search->refused = false;
     for (enum cgroup_version version = 0; version < CGROUP_VERSIONS; version++)
         if (find_group(search, version) && (find_directory(search, version) || guess_directory(search, version)))
             limit = min_size(limit, lowest_limit(search, version));
-    return limit;
+    return search->refused ? 0 : max_size(limit, 1);
 }
 
 size_t os_memory_limit(void)
@@ -188,5 +208,6 @@ static size_t processors_allowed(void)
 
 size_t os_processors(void)
 {
-    return max_size(min_size(processors_allowed(), cgroup_limit("", CGROUP_CPU)), 1);
+    size_t group = cgroup_limit("", CGROUP_CPU);
+    return min_size(processors_allowed(), group != 0 ? group : SIZE_MAX);
 }

@@ -40,7 +40,8 @@ size_t cgroup_parse_limit(const char *text);
  * quota of a period, a part of one counting as one. No quota ("max", -1), or what is no two numbers: SIZE_MAX. */
 size_t cgroup_parse_processors(const char *text);
 
-/* The lowest limit of the process's group and of those above it, bytes or processors, with /proc and the usual mount points
+/* The lowest limit of the process's group and of those above it, bytes or processors; SIZE_MAX: none that can be seen; 0: that may be seen
+ * later, when files can be opened again (EMFILE, for one). With /proc and the usual mount points
  * below the directory `top`, "" for those of the system. Mount points that mountinfo names are below it too. */
 size_t cgroup_limit(const char *top, enum cgroup_controller what);
 

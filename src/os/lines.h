@@ -16,7 +16,7 @@ struct lines {
     char text[LINES_TEXT_MOST];
 };
 
-/* False: the file cannot be opened. */
+/* False: the file cannot be opened; `file` says why, as file_open does. */
 bool lines_open(struct lines *lines, const char *path);
 
 /* The next line without its end; NULL after the last. Lines that do not fit are left out. */
@@ -24,7 +24,7 @@ char *lines_next(struct lines *lines);
 
 void lines_close(struct lines *lines);
 
-/* A file's number, or a negative one. */
+/* A file's number, or below 0 an error's. */
 int file_open(const char *path);
 void file_close(int file);
 

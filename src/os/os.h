@@ -117,7 +117,7 @@ bool os_is_beyond(size_t bytes);
 size_t os_address_limit(void);
 
 /* The lowest memory limit of the process's control group and of those above it, bytes; SIZE_MAX if there is none, or it
- * cannot be read. Reads files, for as long as that takes; one thread at a time. */
+ * cannot be read; 0 if files may be opened again later, which cannot be now. Reads files, for as long as that takes; one thread at a time. */
 size_t os_memory_limit(void);
 
 /* The processors that the process's threads may use at once, as far as its affinity and the quotas of its control group and

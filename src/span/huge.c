@@ -13,11 +13,14 @@
 
 /* A superslab has settled when it was full at so many passes in a row, each PASS_MS after the one before. Those of one huge page become
  * it together; each is split by itself. */
-enum { SETTLED = 2, PASS_MS = 250, PASS_MOST = 512 };
+enum { SETTLED = 2, PASS_MS = 250 };
+
+/* Of many superslabs a pass sees a part, so many at least. */
+enum { PASS_SHARE = 32, PASS_LEAST = 512 };
 
 /* Between two calls of the kernel lies this many times what the first took: up to some milliseconds, where a virtual machine's
- * host has yet to find the memory. */
-enum { PAUSE = 8 };
+ * host has yet to find the memory; more when it came to nothing. */
+enum { PAUSE = 8, PAUSE_IN_VAIN = 64 };
 
 /* What a superslab's `filled` counts. */
 #define FILLED_STEP ((size_t)4 * KIB)
@@ -26,6 +29,7 @@ enum { PAUSE = 8 };
 enum { STRETCHES_MOST = 8192 };
 
 static size_t next_pass; /* the superslab with which the next pass begins */
+static size_t passed;      /* so many superslabs has the last one seen */
 static uint64_t pass_ms;   /* when it was */
 static uint64_t pause_ms;  /* until then none is looked for; UINT64_MAX: until the next pass, or the end of a call */
 static size_t stretches;   /* ends of stretches of huge ones */
@@ -72,11 +76,11 @@ static bool is_full(const struct superslab *s)
     return s->committed && ~s->used == 0 && s->purging == 0;
 }
 
-/* Of many superslabs a pass sees a part. */
 static void pass(void)
 {
     size_t count = superslab_count();
-    for (size_t looks = min_size(count, PASS_MOST); looks > 0; looks--) {
+    passed = min_size(count, max_size(count / PASS_SHARE, PASS_LEAST));
+    for (size_t looks = passed; looks > 0; looks--) {
         struct superslab *s = superslab_at(next_pass++ % count);
         if (!is_full(s))
             s->settled = 0;
@@ -108,7 +112,7 @@ static bool is_settled_page(size_t index)
 static size_t find_settled(void)
 {
     size_t count = superslab_count();
-    for (size_t i = min_size(count, PASS_MOST); i > 0; i--) {
+    for (size_t i = passed; i > 0; i--) {
         size_t index = (next_pass - i) % count;
         if (is_settled_page(index))
             return index;
@@ -175,7 +179,7 @@ static COLD void collapse(size_t index, uint64_t now_ms)
     enum os_collapse came_to = is_there ? os_collapse(superslab_base(index)) : OS_NOT_NOW;
     uint64_t took_ns = clock_now_ns() - begin_ns;
     span_lock_all();
-    store_relaxed(&pause_ms, now_ms + took_ns * PAUSE / 1000000);
+    store_relaxed(&pause_ms, now_ms + took_ns * (came_to == OS_COLLAPSED ? PAUSE : PAUSE_IN_VAIN) / 1000000);
     if (came_to == OS_NEVER)
         store_relaxed(&unavailable, true);
     for (size_t i = 0; i < HUGE_SUPERSLABS; i++)
@@ -194,7 +198,8 @@ static void consider(uint64_t now_ms)
     if (is_pass_due(now_ms)) {
         store_relaxed(&pass_ms, now_ms);
         pass();
-        store_relaxed(&pause_ms, (uint64_t)0);
+        if (pause_ms == UINT64_MAX)
+            store_relaxed(&pause_ms, (uint64_t)0);
     }
     if (now_ms < pause_ms)
         return;

@@ -12,6 +12,9 @@
 /* Below this nobody asks for the limit of the control group: small processes open no files. */
 #define LEARN_FROM (32 * MIB)
 
+/* Where it could not be read, it is asked for again when so much more was charged. */
+#define LEARN_AGAIN (8 * MIB)
+
 /* Of the group's limit, this part is left to what is not the heap's: stacks, libraries, page tables, other processes.
  * With the whole of it for the heap the kernel's killer comes before the soft limit is reached (decision 19). */
 enum { REST_SHARE = 8 };
@@ -246,7 +249,9 @@ void limit_learn(size_t group_limit)
 {
     size_t soft = group_limit == SIZE_MAX ? SIZE_MAX : group_limit - group_limit / REST_SHARE;
     lock_take(&shards_pool()->lock);
-    if (policy.soft_limit == 0) /* the program may have set it meanwhile */
+    if (group_limit == 0)
+        store_relaxed(&relief_due, ever() + LEARN_AGAIN);
+    else if (policy.soft_limit == 0) /* the program may have set it meanwhile */
         store_relaxed(&policy.soft_limit, max_size(soft, 1));
     learning = false;
     lock_drop(&shards_pool()->lock);

@@ -69,7 +69,8 @@ ALWAYS_INLINE bool limit_presses(void)
 }
 
 /* Is the soft limit not known yet, and nobody else about to find out? Then the caller does, and says what the limit of
- * the control group is, of which the soft limit is 7/8; SIZE_MAX: none. */
+ * the control group is, of which the soft limit is 7/8; SIZE_MAX: none; 0: it cannot be
+ * read now, and the question comes again when 8 MiB more are charged. */
 bool limit_begin_learning(void);
 void limit_learn(size_t group_limit);
 

@@ -1,8 +1,6 @@
 /* What is given back: the free units of superslabs that may hold pages. When: decay.h. */
 #include "span/purge.h"
 
-#include <limits.h>
-
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/probe.h"
@@ -56,8 +54,6 @@ enum split {
     SPLIT_NONE = SUPERSLAB_UNITS + 1
 };
 
-enum { PASSED_OVER_MOST = 32 };
-
 /* Free units of a huge page; SPLIT_NONE: of none. */
 static unsigned huge_free_units(const struct superslab *s)
 {
@@ -66,29 +62,31 @@ static unsigned huge_free_units(const struct superslab *s)
 
 /* Of a huge page of which so little is free it is not worth to look at it again before it has waited anew; nor at all, before a unit is
  * freed, if none is free that holds pages. */
-static void pass_over(struct span_shard *shard, struct superslab *s, uint64_t now_ms)
+static void pass_over(struct span_shard *shard, struct superslab *s)
 {
     list_remove(&shard->dirty_queue, &s->age);
     s->queued = (s->dirty & ~s->used) != 0;
     if (s->queued) {
         list_push_back(&shard->dirty_queue, &s->age);
-        s->freed_ms = now_ms;
+        s->freed_ms = clock_now_ms();
     }
 }
 
-/* By age each is passed over once in a while. Else it may be often, and a part of them comes to the end of the queue each time. */
-static unsigned pass_over_most(enum split split)
+/* So many superslabs of the queue are looked at. By age each is passed over once in a while. Else it may be often, and a part of those of
+ * which little is free comes to the end of the queue each time. */
+static unsigned looks_most(enum split split)
 {
-    return split == SPLIT_NONE ? PASSED_OVER_MOST : UINT_MAX;
+    enum { OFTEN = 32, ONCE_IN_A_WHILE = 4096 };
+    return split == SPLIT_NONE ? OFTEN : ONCE_IN_A_WHILE;
 }
 
 /* Takes the first superslab that nobody is purging, and that may be split, out of the shard's queue, if it was freed into before
  * `before_ms`. */
-static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms, enum split split, uint64_t now_ms)
+static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms, enum split split)
 {
-    unsigned more = pass_over_most(split);
     struct list_node *next;
-    for (struct list_node *node = shard->dirty_queue.first; node != NULL && more > 0; node = next) {
+    unsigned looks = looks_most(split);
+    for (struct list_node *node = shard->dirty_queue.first; node != NULL && looks > 0; node = next, looks--) {
         struct superslab *s = LIST_ENTRY(node, struct superslab, age);
         next = node->next;
         if (s->freed_ms >= before_ms)
@@ -97,10 +95,8 @@ static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before
             continue;
         unsigned free = huge_free_units(s);
         if (free < (unsigned)split) { /* it stays whole */
-            if (free < SPLIT_SPARSE) {
-                pass_over(shard, s, now_ms);
-                more--;
-            }
+            if (free < SPLIT_SPARSE)
+                pass_over(shard, s);
             continue;
         }
         list_remove(&shard->dirty_queue, node);
@@ -181,7 +177,7 @@ static size_t purge_before(struct span_shard *shard, uint64_t before_ms, uint64_
 {
     size_t bytes = 0;
     struct superslab *s;
-    while (bytes < most && (s = next_to_purge(shard, before_ms, now_ms != 0 ? SPLIT_SPARSE : SPLIT_ANY, now_ms)) != NULL) {
+    while (bytes < most && (s = next_to_purge(shard, before_ms, now_ms != 0 ? SPLIT_SPARSE : SPLIT_ANY)) != NULL) {
         bits128 units = may_hold_pages(s) & ~s->used;
         if (units != 0) /* else all are in use again; and it must not be on the list for nothing, where nobody sees it */
             bytes += give_back(shard, s, units, now_ms);
@@ -202,7 +198,7 @@ static size_t purge_some(struct span_shard *shard, size_t most)
 {
     size_t bytes = 0;
     struct superslab *s;
-    while (bytes < most && (s = next_to_purge(shard, UINT64_MAX, SPLIT_NONE, clock_now_ms())) != NULL) {
+    while (bytes < most && (s = next_to_purge(shard, UINT64_MAX, SPLIT_NONE)) != NULL) {
         bits128 units = s->dirty & ~s->used;
         bits128 some = lowest_units(units, divide_up(most - bytes, UNIT_SIZE));
         if (some != units) { /* it stays the oldest */

@@ -6,8 +6,9 @@
 #include "os/os.h"
 #include "span/shards.h"
 
-/* Of each number of free units so many superslabs are looked at; and so many in all, once there is a place. */
-enum { CANDIDATES = 8, MORE_CANDIDATES = 32 };
+/* Of each number of free units so many superslabs are looked at. So many numbers may be in vain, then only larger ones than MUCH_ROOM count,
+ * where there is a place as a rule; and once there is one, so many superslabs more. */
+enum { CANDIDATES = 8, VAIN_ROOMS = 8, MORE_CANDIDATES = 32, MUCH_ROOM = SUPERSLAB_UNITS / 4 * 3 };
 
 /* Superslabs are looked for from here: all below are known not to be wholly free. */
 static size_t search_from;
@@ -46,6 +47,13 @@ ALWAYS_INLINE void note_room(struct span_shard *shard, const struct superslab *s
         note_fits(shard, ROOM_WARM, room);
 }
 
+/* Enters it in the shard's index, with more room than it had there. */
+static NOINLINE void index_superslab(struct span_shard *shard, struct superslab *s, unsigned room)
+{
+    link_superslab(shard, s, room);
+    note_room(shard, s, room);
+}
+
 /* Units come, or units go; not both. */
 static void count_dirty(struct span_shard *shard, bits128 before, bits128 after)
 {
@@ -82,10 +90,10 @@ void superslab_set_used(struct superslab *s, bits128 used)
     if (s->committed && before != after) {
         if (before > 0)
             unlink_superslab(shard, s, before);
-        if (after > 0)
-            link_superslab(shard, s, after);
         if (after > before)
-            note_room(shard, s, after);
+            index_superslab(shard, s, after);
+        else if (after > 0)
+            link_superslab(shard, s, after);
     }
     if (used == 0)
         give_to_pool(shard, s);
@@ -123,8 +131,7 @@ void superslab_move(struct superslab *s, struct span_shard *to)
     unsigned room = superslab_free_units(s);
     ASSERT(lock_is_mine(&from->lock) && lock_is_mine(&to->lock) && room > 0 && s->committed);
     unlink_superslab(from, s, room);
-    link_superslab(to, s, room);
-    note_room(to, s, room);
+    index_superslab(to, s, room);
     move_in_queues(s, from, to);
     move_counts(s, from, to);
     store_relaxed(&s->shard, (uint8_t)(to - span_shards));
@@ -140,10 +147,8 @@ bool superslab_commit(size_t first, size_t count)
         struct superslab *s = superslab_at(i);
         store_relaxed(&s->committed, true);
         unsigned room = superslab_free_units(s);
-        if (room > 0) {
-            link_superslab(shards_pool(), s, room);
-            note_room(shards_pool(), s, room);
-        }
+        if (room > 0)
+            index_superslab(shards_pool(), s, room);
     }
     return true;
 }
@@ -170,21 +175,29 @@ static void find_in(struct place *best, struct superslab *s, bits128 ones, unsig
     }
 }
 
+/* The next number of free units that there are superslabs with, from `least` on; 0: none. */
+static NOINLINE unsigned next_room(const struct span_shard *shard, unsigned least)
+{
+    bits128 rooms = least <= SUPERSLAB_UNITS ? shard->rooms >> (least - 1) : 0;
+    return rooms != 0 ? least + lowest_one128(rooms) : 0;
+}
+
 struct place superslab_find(struct span_shard *shard, unsigned units, unsigned align, enum room_kind kind)
 {
     bits128 places = multiples128(align);
     struct place best = {0};
+    unsigned vain = VAIN_ROOMS;
     unsigned more = MORE_CANDIDATES;
-    for (bits128 left = shard->rooms & ~mask128(units - 1); left != 0; left &= left - 1) {
-        struct list_node *node = with_room(shard, lowest_one128(left) + 1)->first;
+    for (unsigned room = units; (room = next_room(shard, room)) != 0; room++) {
+        struct list_node *node = with_room(shard, room)->first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
-            if (best.superslab != NULL && more-- == 0)
-                return best;
             find_in(&best, s, kind == ROOM_WARM ? s->dirty & ~s->used : ~s->used, units, places);
-            if (best.superslab != NULL && best.left == 0)
+            if (best.superslab != NULL && (best.left == 0 || more-- == 0))
                 return best;
         }
+        if (best.superslab == NULL && --vain == 0 && room < MUCH_ROOM)
+            room = MUCH_ROOM;
     }
     if (best.superslab == NULL && align == 1)
         store_relaxed(&shard->fits[kind], (uint32_t)min_size(shard->fits[kind], units - 1));

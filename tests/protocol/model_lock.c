@@ -11,11 +11,18 @@
 
 static uintptr_t passing;
 static int passed;
-static uint32_t ranks_held[THREADS_MOST + 1]; /* by thread; the last: while nothing is scheduled */
+/* By thread; the last: while nothing is scheduled. */
+static uint32_t ranks_held[THREADS_MOST + 1];
+static uint32_t heap_locks[THREADS_MOST + 1];
+
+static size_t self(void)
+{
+    return sched_self() >= 0 ? (size_t)sched_self() : THREADS_MOST;
+}
 
 static uint32_t *ranks(void)
 {
-    return &ranks_held[sched_self() >= 0 ? sched_self() : THREADS_MOST];
+    return &ranks_held[self()];
 }
 
 static bool pass(int more)
@@ -33,6 +40,7 @@ static void take(struct lock *lock, const void *caller)
         sched_violation("a lock of rank %u is not free", lock->rank);
     lock->word = thread_self();
     *ranks() |= 1u << lock->rank;
+    heap_locks[self()] += lock->rank == LOCK_HEAP ? 1 : 0;
 }
 
 void lock_take_sibling(struct lock *lock)
@@ -59,7 +67,19 @@ void lock_drop(struct lock *lock)
         sched_violation("a lock of rank %u is dropped by another thread", lock->rank);
     sched_step(OP_UNLOCK, &lock->word, sizeof lock->word, 0, CALLER);
     *ranks() &= ~(1u << lock->rank);
+    heap_locks[self()] -= lock->rank == LOCK_HEAP ? 1 : 0;
     lock->word = 0;
+}
+
+bool lock_may_be_of_heap(void)
+{
+    return heap_locks[self()] != 0;
+}
+
+void lock_after_fork(void)
+{
+    for (size_t i = 0; i <= THREADS_MOST; i++)
+        heap_locks[i] = 0;
 }
 
 bool lock_is_mine(const struct lock *lock)

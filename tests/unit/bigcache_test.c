@@ -195,6 +195,28 @@ static void forgets_by_age_of_size(void)
     CHECK(bigcache_bytes() == 0);
 }
 
+/* Whoever is at a heartbeat gives some of many back, and the next goes on. */
+static void forgets_many_by_parts(void)
+{
+    enum { MANY = 2500, BYTES = 40000 };
+    static char *blocks[MANY];
+    large_init();
+    fake_clock_set(1000);
+    policy.bigcache_bytes = SIZE_MAX;
+    policy.bigcache_ms[size_bin(BYTES)] = 500;
+    for (size_t i = 0; i < MANY; i++)
+        blocks[i] = large_take(BYTES);
+    for (size_t i = 0; i < MANY; i++)
+        large_give(blocks[i]);
+    size_t all = bigcache_bytes();
+    large_evict_old(1501);
+    size_t left = bigcache_bytes();
+    CHECK(left > all / 2 && left < all);
+    for (int looks = 0; looks < 5; looks++)
+        large_evict_old(1501);
+    CHECK(bigcache_bytes() == 0);
+}
+
 /* Their pages go back at once: what is taken next reads as zero. */
 static void keeps_no_block_that_is_too_large(void)
 {
@@ -319,6 +341,7 @@ int main(void)
         UNIT_TEST(keeps_its_budget),
         UNIT_TEST(forgets_by_age),
         UNIT_TEST(forgets_by_age_of_size),
+        UNIT_TEST(forgets_many_by_parts),
         UNIT_TEST(keeps_no_block_that_is_too_large),
         UNIT_TEST(is_given_up_for_memory),
         UNIT_TEST(is_one_cache_for_all_threads),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -258,6 +259,24 @@ static void texts_that_make_no_sense(void)
     }
 }
 
+/* Who has no more files to open asks again. */
+static void files_that_cannot_be_opened_now(void)
+{
+    struct rlimit before, none;
+    make_tree();
+    write_file("/proc/self/cgroup", "0::/a\n");
+    write_file("/proc/self/mountinfo", V2_MOUNT);
+    write_file("/sys/fs/cgroup/a/memory.max", "900\n");
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    none = before;
+    none.rlim_cur = 0;
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    size_t found = cgroup_limit(top, CGROUP_MEMORY);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(found == 0);
+    check_limit(900);
+}
+
 /* Of the system that runs the test: whatever it says, it can be asked. */
 static void this_system(void)
 {
@@ -328,6 +347,7 @@ int main(void)
         UNIT_TEST(long_mountinfo),
         UNIT_TEST(names_that_are_too_long),
         UNIT_TEST(texts_that_make_no_sense),
+        UNIT_TEST(files_that_cannot_be_opened_now),
         UNIT_TEST(this_system),
         UNIT_TEST(processors_of_all_threads),
     };

@@ -138,7 +138,7 @@ static void what_is_set_is_not_replaced(void)
 
 static void group_limit_leaves_a_rest(void)
 {
-    static const size_t limits[][2] = {{0, 1}, {1, 1}, {7, 7}, {8, 7}, {800 * MIB, 700 * MIB}, {SIZE_MAX, SIZE_MAX}};
+    static const size_t limits[][2] = {{0, 0}, {1, 1}, {7, 7}, {8, 7}, {800 * MIB, 700 * MIB}, {SIZE_MAX, SIZE_MAX}};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         policy.soft_limit = 0;
         limit_learn(limits[i][0]);

@@ -54,6 +54,24 @@ static void is_not_of_others(void)
     lock_drop(&lock);
 }
 
+/* So that nobody need look at all of them. */
+static void those_of_heaps_are_counted(void)
+{
+    struct lock heaps[2] = {{.rank = LOCK_HEAP}, {.rank = LOCK_HEAP}};
+    lock_take(&lower);
+    CHECK(!lock_may_be_of_heap());
+    lock_take(&heaps[0]);
+    lock_take_sibling(&heaps[1]);
+    lock_drop(&heaps[0]);
+    CHECK(lock_may_be_of_heap());
+    lock_drop(&heaps[1]);
+    lock_drop(&lower);
+    CHECK(!lock_may_be_of_heap());
+    lock_take(&heaps[0]); /* as if another thread had been about to */
+    lock_after_fork();
+    CHECK(!lock_may_be_of_heap());
+}
+
 static void *take_and_drop(void *unused)
 {
     lock_take(&lock);
@@ -182,7 +200,7 @@ static void ranks_are_checked(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(excludes),         UNIT_TEST(is_not_of_others), UNIT_TEST(keeps_errno),
+        UNIT_TEST(excludes),         UNIT_TEST(is_not_of_others), UNIT_TEST(those_of_heaps_are_counted), UNIT_TEST(keeps_errno),
         UNIT_TEST(counts_who_waits), UNIT_TEST(is_taken_alone),
         UNIT_TEST(passes_who_holds_all), UNIT_TEST(ranks_are_checked),
         UNIT_TEST(wakes_without_being_woken),

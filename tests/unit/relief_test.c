@@ -140,11 +140,25 @@ static void control_group_limits_softly(void)
 static void control_group_may_be_small(void)
 {
     heap_own();
-    fake_os_set_memory_limit(0);
+    fake_os_set_memory_limit(1);
     listener_set(listener_count);
     nodes_free(nodes_take(NULL, 100000, 40 * MIB));
     CHECK(fake_os_memory_limit_reads() == 1);
     CHECK(listener_calls == 1 && listener_last_limit == 1);
+}
+
+static void control_group_is_asked_again(void)
+{
+    heap_own();
+    fake_os_set_memory_limit(0);
+    struct node *list = nodes_take(NULL, 3000, 38 * MIB);
+    CHECK(fake_os_memory_limit_reads() == 1);
+    CHECK(policy.soft_limit == 0);
+    fake_os_set_memory_limit(48 * MIB);
+    list = nodes_take(list, 3000, 8 * MIB);
+    CHECK(fake_os_memory_limit_reads() == 2);
+    CHECK(policy.soft_limit == 42 * MIB);
+    nodes_free(list);
 }
 
 static void control_group_is_not_asked_when_limits_are_set(void)
@@ -268,6 +282,7 @@ int main(void)
         UNIT_TEST(illegal_limits_change_nothing),
         UNIT_TEST(control_group_limits_softly),
         UNIT_TEST(control_group_may_be_small),
+        UNIT_TEST(control_group_is_asked_again),
         UNIT_TEST(control_group_is_not_asked_when_limits_are_set),
     };
     return cmocka_run_group_tests_name("relief", tests, NULL, NULL);

@@ -35,6 +35,24 @@ static void prefers_units_that_have_their_pages(void)
     CHECK(grains_take(1, 1, &zero) == clean && zero);
 }
 
+/* Many superslabs with holes of one grain each, of as many different numbers of free units as there are; one of the last is free from
+ * its middle on, and that is found though not all are looked at. */
+static void long_searches_find_what_is_sure(void)
+{
+    grains_init();
+    enum { BUSY = 200 };
+    static char *busy[BUSY];
+    for (size_t i = 0; i < BUSY; i++)
+        busy[i] = grains_take_any(superslab_grains);
+    char *wide = grains_take_any(superslab_grains);
+    for (size_t i = 0; i < BUSY; i++)
+        for (size_t grain = 0; grain < 2 * (1 + i % (superslab_grains / 2)); grain += 2)
+            grains_give(busy[i] + grain * grain_bytes, 1, false);
+    grains_give(wide + 4 * grain_bytes, superslab_grains - 4, false);
+    CHECK(grains_take_any(2) == wide + 4 * grain_bytes);
+    CHECK(grains_take_any(superslab_grains / 2) == wide + 6 * grain_bytes);
+}
+
 static void expect_served(const uint64_t *expected)
 {
     struct span_stats stats;
@@ -208,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(prefers_the_fullest),
         UNIT_TEST(prefers_units_that_have_their_pages),
+        UNIT_TEST(long_searches_find_what_is_sure),
         UNIT_TEST(counts_what_serves),
         UNIT_TEST(looks_for_written_units_everywhere),
         UNIT_TEST(long_runs_start_on_superslabs),

@@ -36,12 +36,13 @@ struct table {
     size_t committed; /* bytes */
 };
 
-enum { TAGS, SPANS, SUPERSLABS, TABLES };
+enum { TAGS, SPANS, SUPERSLABS, WHOLE, TABLES };
 
 static struct table tables[TABLES] = {
     [TAGS] = {.entry = sizeof(uintptr_t), .per_shift = UNIT_SHIFT},
     [SPANS] = {.entry = sizeof(void *), .per_shift = UNIT_SHIFT},
     [SUPERSLABS] = {.entry = ARENA_SUPERSLAB_ENTRY, .per_shift = SUPERSLAB_SHIFT},
+    [WHOLE] = {.entry = sizeof(uint64_t), .per_shift = SUPERSLAB_SHIFT + 5}, /* two words for 64, so that there is one behind the last */
 };
 
 static char *range_base; /* where arena.base is going to be */
@@ -72,6 +73,7 @@ static void lay_out(char *at, size_t most)
     store_relaxed(&arena.tags, (uintptr_t *)(void *)tables[TAGS].base);
     arena.spans = (void **)(void *)tables[SPANS].base;
     arena.superslabs = tables[SUPERSLABS].base;
+    arena.whole = (uint64_t *)(void *)tables[WHOLE].base;
     range_base = (char *)align_up((uintptr_t)at, HUGE_SIZE);
 }
 

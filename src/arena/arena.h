@@ -52,6 +52,7 @@ struct arena {
     uintptr_t *tags; /* one a unit */
     void **spans;    /* one a unit: the slab or check mode's run that holds it, or the large block that begins there; else NULL */
     char *superslabs; /* one entry of ARENA_SUPERSLAB_ENTRY bytes a superslab, for the span layer */
+    uint64_t *whole;  /* one bit a superslab, for the span layer too; if there are more than 32, a word behind the last of them */
 };
 
 enum { ARENA_SUPERSLAB_ENTRY = 128 };

@@ -80,11 +80,16 @@ static COLD void wait_and_take(struct lock *lock)
     owner_add(&lock->waited_ns, clock_now_ns() - started);
 }
 
+static NOINLINE void count_heap_lock(uint32_t change)
+{
+    (void)add_relaxed(&heap_locks[shard_of_thread()], change);
+}
+
 static void take(struct lock *lock)
 {
     ASSERT(!lock_is_mine(lock));
     if (UNLIKELY(lock->rank == LOCK_HEAP))
-        (void)add_relaxed(&heap_locks[shard_of_thread()], 1u);
+        count_heap_lock(1);
     compiler_fence();
     if (UNLIKELY(!exchange_if(&lock->word, FREE, thread_self())))
         wait_and_take(lock);
@@ -139,7 +144,7 @@ void lock_drop(struct lock *lock)
         drop_and_wake(lock);
     compiler_fence();
     if (UNLIKELY(lock->rank == LOCK_HEAP))
-        sub_relaxed(&heap_locks[shard_of_thread()], 1u);
+        count_heap_lock((uint32_t)-1);
 }
 
 bool lock_may_be_of_heap(void)

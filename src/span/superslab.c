@@ -10,9 +10,18 @@
  * where there is a place as a rule; and once there is one, so many superslabs more. */
 enum { CANDIDATES = 8, VAIN_ROOMS = 8, MORE_CANDIDATES = 32, MUCH_ROOM = SUPERSLAB_UNITS / 4 * 3 };
 
-/* Superslabs are looked for from here: all below are known not to be wholly free. */
-static size_t search_from;
 size_t superslab_end;
+
+/* A call: where processors may not have an instruction for it, that is shorter by far than the code. */
+static NOINLINE unsigned count_units(bits128 units)
+{
+    return count_ones128(units);
+}
+
+static unsigned free_units(const struct superslab *s)
+{
+    return SUPERSLAB_UNITS - count_units(s->used);
+}
 
 /* Those of the shard with so many free units: not none. */
 ALWAYS_INLINE struct list *with_room(struct span_shard *shard, unsigned room)
@@ -58,7 +67,7 @@ static NOINLINE void index_superslab(struct span_shard *shard, struct superslab 
 static void count_dirty(struct span_shard *shard, bits128 before, bits128 after)
 {
     bits128 changed = before ^ after;
-    size_t units = count_ones128(changed);
+    size_t units = count_units(changed);
     if (changed != 0)
         store_relaxed(&shard->dirty_units, shard->dirty_units + ((after & changed) != 0 ? units : 0 - units));
 }
@@ -75,18 +84,20 @@ static void give_to_pool(struct span_shard *shard, struct superslab *s)
     shards_lock_pool_too(shard);
     if (shard != shards_pool())
         superslab_move(s, shards_pool());
-    search_from = min_size(search_from, superslab_index(s));
+    superslab_note_whole(superslab_index(s), true);
     shards_unlock_pool_too(shard);
 }
 
 void superslab_set_used(struct superslab *s, bits128 used)
 {
     struct span_shard *shard = shard_of(s);
-    unsigned before = superslab_free_units(s);
+    unsigned before = free_units(s);
     count_dirty(shard, s->dirty & ~s->used, s->dirty & ~used);
+    if (s->used == 0 && shard == shards_pool())
+        superslab_note_whole(superslab_index(s), false);
     s->used = used;
     s->settled = 0;
-    unsigned after = superslab_free_units(s);
+    unsigned after = free_units(s);
     if (s->committed && before != after) {
         if (before > 0)
             unlink_superslab(shard, s, before);
@@ -117,8 +128,8 @@ static void move_in_queues(struct superslab *s, struct span_shard *from, struct 
 /* No sum over the shards is ever below zero, whoever reads it when. */
 static void move_counts(const struct superslab *s, struct span_shard *from, struct span_shard *to)
 {
-    size_t used_bytes = (size_t)count_ones128(s->used & ~s->purging) << UNIT_SHIFT;
-    unsigned dirty_units = count_ones128(s->dirty & ~s->used);
+    size_t used_bytes = (size_t)count_units(s->used & ~s->purging) << UNIT_SHIFT;
+    unsigned dirty_units = count_units(s->dirty & ~s->used);
     owner_add(&to->used_bytes, used_bytes);
     owner_add(&from->used_bytes, 0 - used_bytes);
     owner_add(&to->dirty_units, dirty_units);
@@ -128,8 +139,10 @@ static void move_counts(const struct superslab *s, struct span_shard *from, stru
 void superslab_move(struct superslab *s, struct span_shard *to)
 {
     struct span_shard *from = shard_of(s);
-    unsigned room = superslab_free_units(s);
+    unsigned room = free_units(s);
     ASSERT(lock_is_mine(&from->lock) && lock_is_mine(&to->lock) && room > 0 && s->committed);
+    if (s->used == 0 && from == shards_pool())
+        superslab_note_whole(superslab_index(s), false);
     unlink_superslab(from, s, room);
     index_superslab(to, s, room);
     move_in_queues(s, from, to);
@@ -146,7 +159,7 @@ bool superslab_commit(size_t first, size_t count)
     for (size_t i = first; i < first + count; i++) {
         struct superslab *s = superslab_at(i);
         store_relaxed(&s->committed, true);
-        unsigned room = superslab_free_units(s);
+        unsigned room = free_units(s);
         if (room > 0)
             index_superslab(shards_pool(), s, room);
     }
@@ -168,7 +181,7 @@ static void find_in(struct place *best, struct superslab *s, bits128 ones, unsig
     for (bits128 starts = run_starts128(ones, units) & places; starts != 0;) {
         unsigned at = lowest_one128(starts);
         bits128 hole = hole_around(~s->used, at);
-        unsigned left = count_ones128(hole) - units;
+        unsigned left = count_units(hole) - units;
         if (best->superslab == NULL || left < best->left)
             *best = (struct place){s, at, left};
         starts &= ~hole;
@@ -204,41 +217,12 @@ struct place superslab_find(struct span_shard *shard, unsigned units, unsigned a
     return best;
 }
 
-static bool is_wholly_free(size_t index)
-{
-    const struct superslab *s = superslab_at(index);
-    return s->reserved && shard_of(s) == shards_pool() && s->used == 0;
-}
-
-/* The first index from `index` on whose superslab's address is a multiple of `align` superslabs. */
-static size_t aligned_index(size_t index, size_t align)
-{
-    size_t first = (uintptr_t)arena.base >> SUPERSLAB_SHIFT;
-    return align_up(first + index, align) - first;
-}
-
-size_t superslab_find_run(size_t count, size_t align, bool committed)
-{
-    while (search_from < superslab_end && !is_wholly_free(search_from))
-        search_from++;
-    size_t start = aligned_index(search_from, align);
-    for (size_t i = start; start + count <= superslab_end;) {
-        if (!is_wholly_free(i) || (committed && !superslab_at(i)->committed)) {
-            start = aligned_index(i + 1, align);
-            i = start;
-        } else if (++i == start + count) {
-            return start;
-        }
-    }
-    return SIZE_MAX;
-}
-
 void superslab_add(size_t first, size_t count)
 {
-    for (size_t i = first; i < first + count; i++)
+    for (size_t i = first; i < first + count; i++) {
         superslab_at(i)->reserved = true;
-    if (first < search_from)
-        search_from = first;
+        superslab_note_whole(i, true);
+    }
     superslab_end = first + count;
 }
 

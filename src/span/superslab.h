@@ -57,11 +57,6 @@ ALWAYS_INLINE struct superslab *superslab_of(const void *at)
     return superslab_at(arena_unit(at) / SUPERSLAB_UNITS);
 }
 
-ALWAYS_INLINE unsigned superslab_free_units(const struct superslab *s)
-{
-    return SUPERSLAB_UNITS - count_ones128(s->used);
-}
-
 /* A bit for each of `units` units from `first` on. */
 ALWAYS_INLINE bits128 superslab_run_mask(unsigned first, size_t units)
 {
@@ -99,6 +94,9 @@ struct place superslab_find(struct span_shard *shard, unsigned units, unsigned a
 
 /* From its shard to another. */
 void superslab_move(struct superslab *s, struct span_shard *to);
+
+/* Notes whether a superslab is reserved, the pool's, and wholly free. The pool is locked. */
+void superslab_note_whole(size_t index, bool whole);
 
 /* The first of `count` neighbouring superslabs that are reserved and wholly free, its address a multiple of
  * `align` superslabs; committed or not, unless only `committed` ones will do. SIZE_MAX if there is none. */

@@ -35,6 +35,26 @@ static void prefers_units_that_have_their_pages(void)
     CHECK(grains_take(1, 1, &zero) == clean && zero);
 }
 
+static void long_runs_are_found_wherever_they_are(void)
+{
+    static const struct {
+        size_t first, count;
+    } holes[] = {{5, 1}, {62, 3}, {100, 64}, {1000, 65}, {4094, 4}, {4200, 1}, {4400, 70}};
+    enum { ALL = 4500, HOLES = sizeof holes / sizeof holes[0] };
+    bool zero;
+    grains_init();
+    char *at = span_take((size_t)ALL * SUPERSLAB_UNITS, 1, &zero);
+    CHECK(at != NULL);
+    for (size_t i = 0; i < HOLES; i++)
+        span_give(at + holes[i].first * SUPERSLAB_SIZE, holes[i].count * SUPERSLAB_UNITS, false);
+    for (size_t i = 0; i < HOLES; i++)
+        if (holes[i].count > 1) /* else it is looked for by its room */
+            CHECK(span_take(holes[i].count * SUPERSLAB_UNITS, 1, &zero) == at + holes[i].first * SUPERSLAB_SIZE);
+    span_give(at + holes[4].first * SUPERSLAB_SIZE, 4 * SUPERSLAB_UNITS, false);
+    CHECK(span_take(2 * SUPERSLAB_UNITS, 1, &zero) == at + holes[4].first * SUPERSLAB_SIZE);
+    CHECK(span_take(2 * SUPERSLAB_UNITS, 1, &zero) == at + (holes[4].first + 2) * SUPERSLAB_SIZE);
+}
+
 /* Many superslabs with holes of one grain each, of as many different numbers of free units as there are; one of the last is free from
  * its middle on, and that is found though not all are looked at. */
 static void long_searches_find_what_is_sure(void)
@@ -226,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(prefers_the_fullest),
         UNIT_TEST(prefers_units_that_have_their_pages),
+        UNIT_TEST(long_runs_are_found_wherever_they_are),
         UNIT_TEST(long_searches_find_what_is_sure),
         UNIT_TEST(counts_what_serves),
         UNIT_TEST(looks_for_written_units_everywhere),

@@ -310,7 +310,7 @@ static struct worker *start_other(struct worker *workers)
         if (shard != shard_of_thread())
             return &workers[i];
     }
-    CHECK(!"all threads have one shard");
+    CHECK(false); /* all threads have one shard */
     return NULL;
 }
 

@@ -5,12 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/stats.h"
+#include "api/watch.h"
 #include "arena/arena.h"
 #include "arena/meta.h"
+#include "base/atomic.h"
 #include "hakmem.h"
+#include "heap/control.h"
+#include "heap/events.h"
 #include "random.h"
 
 enum { BLOCKS = 60000, LARGE_BLOCKS = 60 };
@@ -101,9 +106,23 @@ static void are_refused_under_a_lock(void)
     CHECK(hak_stats_get(NULL, sizeof stats) == EINVAL && hak_stats_get(&stats, 0) == EINVAL && hak_stats_write(NULL) == EINVAL);
 }
 
+/* What a tool wants to know is of the process that it has asked. */
+static void a_child_is_not_asked_for_its_parent(void)
+{
+    int status;
+    hak_free(hak_malloc(1));
+    heap_events.forked = watch_forked;
+    store_release(&hak_control.words.request, (uint32_t)REQUEST_PURGE);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(load_relaxed(&hak_control.words.request) == REQUEST_NONE ? 0 : 1);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(load_relaxed(&hak_control.words.request) == REQUEST_PURGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {UNIT_TEST(agrees_with_the_kernel), UNIT_TEST(grows_by_what_is_touched),
-                                       UNIT_TEST(are_refused_under_a_lock)};
+                                       UNIT_TEST(are_refused_under_a_lock), UNIT_TEST(a_child_is_not_asked_for_its_parent)};
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "os/os.h"
 
 #include <limits.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -255,10 +256,12 @@ static COLD uint64_t random_by_itself(void)
 {
     static uint64_t steps;
     const uint64_t golden = 0x9e3779b97f4a7c15u;
-    const uint64_t *given = (const uint64_t *)getauxval(AT_RANDOM);
+    const void *at = (const void *)getauxval(AT_RANDOM); /* not aligned */
+    uint64_t given[2] = {0};
     uint64_t value = (uintptr_t)&value + (add_relaxed(&steps, golden) + golden);
-    if (given != NULL)
-        value += given[0] ^ rotate_right(given[1], 32);
+    if (at != NULL)
+        memcpy(given, at, sizeof given);
+    value += given[0] ^ rotate_right(given[1], 32);
     value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
     value = (value ^ value >> 27) * 0x94d049bb133111ebu;
     return value ^ value >> 31;

@@ -22,7 +22,7 @@ from hakmem_bench import (
 )
 from hakmem_bench.model import OURS, CannotError, read
 from hakmem_cli import build, files
-from hakmem_cli.arguments import Parser, ended, whole_number
+from hakmem_cli.arguments import Parser, ended, interrupt_at, whole_number
 from hakmem_cli.say import say
 
 _COMMANDS = (
@@ -185,16 +185,9 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _interrupt_at(*numbers: signal.Signals) -> None:
-    """As from the keyboard, what was measured is kept."""
-    for number in numbers:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
-
-
 def main(words: list[str]) -> int:
     console = Console()
-    _interrupt_at(signal.SIGTERM, signal.SIGHUP)
+    interrupt_at(signal.SIGTERM, signal.SIGHUP)  # what was measured is kept
 
     def command() -> int:
         parsed = _parse(words, console)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TextIO
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 from hakmem_cli.say import CANNOT, CannotError, say
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from _typeshed import SupportsWrite
 
 
@@ -71,9 +74,20 @@ def _of_exit(exit: SystemExit) -> tuple[int, str]:
     return CANNOT, str(exit.code)
 
 
+def _interrupt(number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt(number)
+
+
+def interrupt_at(*numbers: signal.Signals) -> None:
+    """They end a command as the keyboard does. Those that are ignored stay so."""
+    for number in numbers:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
 def ended(command: Callable[[], int]) -> int:
-    """The exit code of a command, which may say that it cannot, or be interrupted. What the system refuses is one line
-    too; that nobody reads on is no error."""
+    """The exit code of a command, which may say that it cannot, or be interrupted: then it is a shell's for the signal.
+    What the system refuses is one line too; that nobody reads on is no error."""
     _prepare_streams()
     said = ""
     try:
@@ -82,8 +96,8 @@ def ended(command: Callable[[], int]) -> int:
         code, said = CANNOT, str(error)
     except SystemExit as exit:  # --help
         code, said = _of_exit(exit)
-    except KeyboardInterrupt:
-        code = 130
+    except KeyboardInterrupt as interrupt:
+        code = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     except BrokenPipeError:
         code = 0
     except OSError as error:

@@ -11,7 +11,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 import importlib  # noqa: E402
 import sys  # noqa: E402
 
-from hakmem_cli.arguments import Parser, ended  # noqa: E402
+from hakmem_cli.arguments import Parser, ended, interrupt_at  # noqa: E402
 from hakmem_cli.say import CannotError  # noqa: E402
 
 # The module of a command has USE, add_arguments(parser) and a function of the command's name.
@@ -26,9 +26,7 @@ def run(words: list[str]) -> int:
     parser = Parser(prog=f"hakmem {name}", description=module.__doc__, allow_abbrev=False, usage=module.USE)
     module.add_arguments(parser)
     # Whatever ends a command, what it has asked of a process is withdrawn, and what it has made there is removed.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+    interrupt_at(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     return int(getattr(module, name)(parser.parse_args(words[1:])))
 
 

@@ -34,8 +34,12 @@ def places(pid: int, uid: int) -> list[Path]:
     return [*dict.fromkeys([*found, *(directory / str(pid) for directory in directories)])]
 
 
-def _open(path: Path, uid: int) -> mmap.mmap | None:
-    """None if it is no page of this user's. Nobody else may choose what is mapped here."""
+def _identity(told: os.stat_result) -> tuple[int, int]:
+    return told.st_dev, told.st_ino
+
+
+def _open(path: Path, uid: int) -> tuple[mmap.mmap, tuple[int, int]] | None:
+    """Contents and identity; None if it is no page of this user's. Nobody else may choose what is mapped here."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -44,19 +48,11 @@ def _open(path: Path, uid: int) -> mmap.mmap | None:
         told = os.fstat(descriptor)
         if not stat.S_ISREG(told.st_mode) or told.st_uid != uid or not _TEXT < told.st_size <= _MOST_BYTES:
             return None
-        return mmap.mmap(descriptor, told.st_size)
+        return mmap.mmap(descriptor, told.st_size), _identity(told)
     except (OSError, ValueError):
         return None
     finally:
         os.close(descriptor)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        told = os.stat(path, follow_symlinks=False)
-    except OSError:
-        return None
-    return told.st_dev, told.st_ino
 
 
 class LivePage:
@@ -67,8 +63,11 @@ class LivePage:
         uid, _ = procfs.owner(pid)
         stale = None
         for path in places(pid, uid):
-            page = _open(path, uid)
-            if page is None or page[: len(MAGIC)] != MAGIC:
+            opened = _open(path, uid)
+            if opened is None:
+                continue
+            page, identity = opened
+            if page[: len(MAGIC)] != MAGIC:
                 continue
             version = struct.unpack_from("<I", page, 8)[0]
             if version != VERSION:
@@ -77,16 +76,20 @@ class LivePage:
             if owner == pid and started == procfs.start_time(pid):
                 self._page = page
                 self.path = path
-                self._file = _identity(path)
+                self._file = identity
                 return
             stale = path
         if stale is not None:
             raise AbsentError(f"{stale}: stale, of an earlier process {pid}; it may be removed")
         raise AbsentError(f"process {pid}: shares no live page; start it with `hakmem run --live`")
 
-    def is_current(self) -> bool:
-        """Has the process the same page? A program that it has become by exec makes a new one."""
-        return _identity(self.path) == self._file
+    def is_there(self) -> bool:
+        """False after the process has become another program, which makes a page of its own. One that is gone, as at
+        the end of the process, is not another's."""
+        try:
+            return _identity(os.stat(self.path, follow_symlinks=False)) == self._file
+        except OSError:
+            return True
 
     def read(self, offset: int, size: int) -> bytes | None:
         return self._page[offset : offset + size]

@@ -70,16 +70,14 @@ def _about_row(prefix: str, name: str) -> str:
     return words.ABOUT.get(name, name) if prefix == "thread" else name
 
 
-def _add_rows(
-    families: _Families, prefix: str, rows: list[dict[str, Any]], keys: dict[str, str], but: str = ""
-) -> None:
-    """`keys` are the columns that name a row, and their labels; `but` is one that is left out."""
+def _add_rows(families: _Families, prefix: str, rows: list[dict[str, Any]], keys: dict[str, str]) -> None:
+    """`keys` are the columns that name a row, and their labels."""
     for row in rows:
         labels = {label: row.get(key, 0) for key, label in keys.items()}
         for name, value in row.items():
             if name == "waited_ns":
                 name, value = "waited_seconds", (value or 0) / 1e9
-            if name not in {*keys, but} and isinstance(value, (int, float)):
+            if name not in keys and isinstance(value, (int, float)):
                 kind = "gauge" if name in families.row_gauges else "counter"
                 families.add(f"{prefix}_{name}", value, kind, _about_row(prefix, name), **labels)
 
@@ -105,7 +103,8 @@ def render(snapshot: Snapshot, form: Form = Form.OPENMETRICS) -> str:
     for row in snapshot.threads:  # apart: the sums stay with the heap, whose thread may be another by and by
         labels = {"heap": row.get("heap", 0), "thread": row.get("thread", 0)}
         families.add("heap", 1, "info", "which thread has the heap", **labels)
-    _add_rows(families, "thread", snapshot.threads, {"heap": "heap"}, but="thread")
+    sums = [{name: value for name, value in row.items() if name != "thread"} for row in snapshot.threads]
+    _add_rows(families, "thread", sums, {"heap": "heap"})
     _add_rows(families, "lock", snapshot.locks, {"name": "lock"})
     for name, value in snapshot.os.items():
         if name != "calls":  # the sum of the others

@@ -86,13 +86,12 @@ class Process:
 
     def snapshot(self) -> Snapshot:
         self._check()
-        if self._page is not None and not self._page.is_current():
-            self._attach()
+        source = self._reader if self._page is None else self._page
+        if not source.is_there():
+            self._attach()  # it has become another program
         if self._page is not None:
             return self._page.snapshot()
-        if not self._reader.is_there():
-            self._attach()  # it has become another program
-        taken = self._reader.read() if self._page is None else self._page.snapshot()
+        taken = self._reader.read()
         self._check()
         return taken
 

@@ -149,18 +149,10 @@ static void verify_how(const struct checked *block, const struct freeing *how)
 static bool free_checked(void *p, const struct freeing *how)
 {
     union run_copy seen;
-    struct checked *block = run_find(p);
+    struct checked *block = run_find_locked(p);
     if (block == NULL)
         return false;
-    /* Of two frees of one block the other may have been first by now, and its record another's, or nobody's. */
-    uint32_t shard = load_relaxed(&run_of(block)->shard);
-    if (shard >= SHARDS)
-        return false;
-    run_lock(shard);
-    if (run_find(p) != block) {
-        run_unlock(shard);
-        return false;
-    }
+    uint32_t shard = run_of(block)->shard;
     bool fine = block->state == CHECKED_LIVE && checked_start(block) == p;
     if (fine) {
         block->state = CHECKED_FREED;
@@ -212,13 +204,13 @@ static bool size_of_checked(const void *p, size_t *size)
  * copied each time; one of which little is left would keep its memory. */
 static bool resize_checked(void *p, size_t size)
 {
-    struct checked *block = run_find(p);
-    if (block == NULL || min_size(block->size, size) < STAYS_LEAST || size < block->size / 2)
+    struct checked *block = run_find_locked(p);
+    if (block == NULL)
         return false;
     uint32_t shard = run_of(block)->shard;
-    run_lock(shard);
     size_t before = block->size;
-    bool resized = zones_resize(block, size, wants(CHECK_POISON));
+    bool stays = min_size(before, size) >= STAYS_LEAST && size >= before / 2;
+    bool resized = stays && zones_resize(block, size, wants(CHECK_POISON));
     if (resized)
         run_count_locked(shard, 0, size - before);
     run_unlock(shard);

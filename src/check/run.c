@@ -203,6 +203,22 @@ struct checked *run_find(const void *p)
     return block_in(run_at(p), p);
 }
 
+struct checked *run_find_locked(const void *p)
+{
+    struct checked *block = run_find(p);
+    if (block == NULL)
+        return NULL;
+    /* Of two frees of one block the other may have been first by now, and its record another's, or nobody's. */
+    uint32_t shard = load_relaxed(&run_of(block)->shard);
+    if (shard >= SHARDS)
+        return NULL;
+    run_lock(shard);
+    if (run_find(p) == block)
+        return block;
+    run_unlock(shard);
+    return NULL;
+}
+
 static const struct checked *copy_of(const struct run *run, const struct checked *block, union run_copy *to)
 {
     size_t index = (size_t)(block - run->block);

@@ -72,6 +72,10 @@ void run_give_locked(struct checked *block);
 /* The record of the block whose memory holds this address; NULL: it is nobody's. */
 struct checked *run_find(const void *p);
 
+/* The same, with the lock of its run (run_of, `shard`), which is not held before; NULL, without a lock, also if another thread gives the block
+ * up just now. */
+struct checked *run_find_locked(const void *p);
+
 /* The record of a block as it was, for who reports: the block may be given up meanwhile, and the record become another's. */
 union run_copy {
     struct run run;

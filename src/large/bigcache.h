@@ -37,10 +37,8 @@ struct large *bigcache_get(size_t units, uint32_t site);
 struct large *bigcache_evict(uint64_t before_ms);
 
 /* Takes those out that were kept for as long as policy says for their sizes and sites, and appends them to `old`, by their
- * member `age`; of each shard only so many at once as go back in a part of a
- * millisecond. */
+ * member `age`; of each shard only so many at once as go back in a part of a millisecond. */
 void bigcache_evict_old(uint64_t now_ms, struct list *old);
-
 
 /* Bytes of all kept blocks; a moment old. */
 size_t bigcache_bytes(void);

@@ -140,6 +140,15 @@ void large_evict_before(uint64_t before_ms)
         release(old);
 }
 
+/* What exceeds the budget, which may have become much smaller: so many blocks at once. */
+static void keep_to_budget(void)
+{
+    enum { EVICTED_MOST = 512 };
+    struct large *old;
+    for (int more = EVICTED_MOST; more > 0 && (old = bigcache_evict(0)) != NULL; more--)
+        release(old);
+}
+
 void large_evict_all(void)
 {
     large_evict_before(clock_now_ms() + 1);
@@ -154,7 +163,7 @@ void large_evict_old(uint64_t now_ms)
         list_remove(&old, &block->age);
         release(block);
     }
-    large_evict_before(0); /* the budget may be smaller than it was */
+    keep_to_budget();
 }
 
 /* Gives back the oldest kept blocks, of so many units in sum: what none of them could serve takes their pages, or others that are
@@ -312,7 +321,7 @@ enum large_verdict large_free(void *p, struct large_live *live, struct large_fre
     if (!kept)
         let_go(block);
     else if (bigcache_put(block))
-        large_evict_before(0);
+        keep_to_budget();
     return LARGE_FINE;
 }
 

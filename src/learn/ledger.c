@@ -56,8 +56,9 @@ void ledger_add(struct ledger *ledger, const struct epoch *epoch, enum ledger_fo
     bool is_try = force == FORCE_CHALLENGER || force == FORCE_AUDIT;
     double mib = (double)epoch->requested / (double)MIB;
     double ns = cost_of(epoch);
-    /* What a try costs, it costs from when it is put in force. */
-    double whole = is_try && epoch->requested > 0 ? 1 + (double)epoch->settled / (double)epoch->requested : 1;
+    /* What a try costs, it costs from when it is put in force; a pause, which is cut to the work, has no part in it. */
+    bool is_settling = is_try && epoch->requested > 0 && (double)epoch_ns(epoch) <= work_of(epoch);
+    double whole = is_settling ? 1 + (double)epoch->settled / (double)epoch->requested : 1;
     double champion_ns = is_try && ledger->champion_cost > 0 ? ledger->champion_cost * mib : ns;
     double mode_ns = force == FORCE_MODE || force == FORCE_AUDIT ? ns : champion_ns * ledger_mode_by_champion(ledger);
     ledger->epoch_ns += (mode_ns - ledger->epoch_ns) * (ledger->epoch_ns == 0 ? 1 : NEWEST_PART);

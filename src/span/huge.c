@@ -15,12 +15,12 @@
  * it together; each is split by itself. */
 enum { SETTLED = 2, PASS_MS = 250 };
 
-/* Of many superslabs a pass sees a part, so many at least. */
-enum { PASS_SHARE = 32, PASS_LEAST = 512 };
+/* Of many superslabs a pass sees a part: so many at least, and at most. */
+enum { PASS_SHARE = 32, PASS_LEAST = 512, PASS_MOST = 4096 };
 
 /* Between two calls of the kernel lies this many times what the first took: up to some milliseconds, where a virtual machine's
  * host has yet to find the memory; more when it came to nothing. */
-enum { PAUSE = 8, PAUSE_IN_VAIN = 64 };
+enum { PAUSE = 8, PAUSE_IN_VAIN = 64, PAUSE_MOST_MS = 10000 }; /* a process that is stopped within the call takes any time */
 
 /* What a superslab's `filled` counts. */
 #define FILLED_STEP ((size_t)4 * KIB)
@@ -79,7 +79,7 @@ static bool is_full(const struct superslab *s)
 static void pass(void)
 {
     size_t count = superslab_count();
-    passed = min_size(count, max_size(count / PASS_SHARE, PASS_LEAST));
+    passed = min_size(count, min_size(max_size(count / PASS_SHARE, PASS_LEAST), PASS_MOST));
     for (size_t looks = passed; looks > 0; looks--) {
         struct superslab *s = superslab_at(next_pass++ % count);
         if (!is_full(s))
@@ -179,7 +179,8 @@ static COLD void collapse(size_t index, uint64_t now_ms)
     enum os_collapse came_to = is_there ? os_collapse(superslab_base(index)) : OS_NOT_NOW;
     uint64_t took_ns = clock_now_ns() - begin_ns;
     span_lock_all();
-    store_relaxed(&pause_ms, now_ms + took_ns * (came_to == OS_COLLAPSED ? PAUSE : PAUSE_IN_VAIN) / 1000000);
+    uint64_t pause = took_ns / 1000 * (came_to == OS_COLLAPSED ? PAUSE : PAUSE_IN_VAIN) / 1000;
+    store_relaxed(&pause_ms, now_ms + min_size(pause, PAUSE_MOST_MS));
     if (came_to == OS_NEVER)
         store_relaxed(&unavailable, true);
     for (size_t i = 0; i < HUGE_SUPERSLABS; i++)

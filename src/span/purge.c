@@ -72,21 +72,18 @@ static void pass_over(struct span_shard *shard, struct superslab *s)
     }
 }
 
-/* So many superslabs of the queue are looked at. By age each is passed over once in a while. Else it may be often, and a part of those of
- * which little is free comes to the end of the queue each time. */
-static unsigned looks_most(enum split split)
-{
-    enum { OFTEN = 32, ONCE_IN_A_WHILE = 4096 };
-    return split == SPLIT_NONE ? OFTEN : ONCE_IN_A_WHILE;
-}
+/* So many superslabs of the queue are looked at; by age the next look goes on. Of huge ones of which little is free, who comes often (no
+ * one may be split) passes over fewer: each time a part of them comes to the end of the queue. */
+enum { LOOKS_MOST = 4096, PASSED_OVER_OFTEN = 32 };
 
 /* Takes the first superslab that nobody is purging, and that may be split, out of the shard's queue, if it was freed into before
  * `before_ms`. */
 static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms, enum split split)
 {
     struct list_node *next;
-    unsigned looks = looks_most(split);
-    for (struct list_node *node = shard->dirty_queue.first; node != NULL && looks > 0; node = next, looks--) {
+    unsigned looks = LOOKS_MOST;
+    unsigned more = split == SPLIT_NONE ? PASSED_OVER_OFTEN : LOOKS_MOST;
+    for (struct list_node *node = shard->dirty_queue.first; node != NULL && looks > 0 && more > 0; node = next, looks--) {
         struct superslab *s = LIST_ENTRY(node, struct superslab, age);
         next = node->next;
         if (s->freed_ms >= before_ms)
@@ -95,8 +92,10 @@ static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before
             continue;
         unsigned free = huge_free_units(s);
         if (free < (unsigned)split) { /* it stays whole */
-            if (free < SPLIT_SPARSE)
+            if (free < SPLIT_SPARSE) {
                 pass_over(shard, s);
+                more--;
+            }
             continue;
         }
         list_remove(&shard->dirty_queue, node);

@@ -6,9 +6,12 @@
 #include "os/os.h"
 #include "span/shards.h"
 
-/* Of each number of free units so many superslabs are looked at. So many numbers may be in vain, then only larger ones than MUCH_ROOM count,
- * where there is a place as a rule; and once there is one, so many superslabs more. */
-enum { CANDIDATES = 8, VAIN_ROOMS = 8, MORE_CANDIDATES = 32, MUCH_ROOM = SUPERSLAB_UNITS / 4 * 3 };
+/* Of each number of free units so many superslabs are looked at; and once there is a place, so many superslabs more. */
+enum { CANDIDATES = 8, MORE_CANDIDATES = 32 };
+
+/* So many numbers may be in vain. Then a place of any kind is looked for where there is one as a rule: in those that have the most room, or
+ * up to so many units less; and a warm one, where there are many as a rule: in so many that were freed into last. */
+enum { VAIN_ROOMS = 8, ROOMIEST_SPREAD = SUPERSLAB_UNITS / 4, NEWEST_CANDIDATES = 32 };
 
 size_t superslab_end;
 
@@ -195,13 +198,32 @@ static NOINLINE unsigned next_room(const struct span_shard *shard, unsigned leas
     return rooms != 0 ? least + lowest_one128(rooms) : 0;
 }
 
+/* From `least` on, as next_room: of the superslabs with the most. */
+static unsigned among_roomiest(const struct span_shard *shard, unsigned least)
+{
+    unsigned roomiest = highest_one128(shard->rooms) + 1;
+    return next_room(shard, roomiest > least + ROOMIEST_SPREAD ? roomiest - ROOMIEST_SPREAD : least);
+}
+
+static NOINLINE struct place find_among_newest(const struct span_shard *shard, unsigned units, bits128 places)
+{
+    struct place best = {0};
+    struct list_node *node = shard->dirty_queue.last;
+    for (int tried = 0; node != NULL && tried < NEWEST_CANDIDATES && best.superslab == NULL; node = node->prev, tried++) {
+        struct superslab *s = LIST_ENTRY(node, struct superslab, age);
+        find_in(&best, s, s->dirty & ~s->used, units, places);
+    }
+    return best;
+}
+
 struct place superslab_find(struct span_shard *shard, unsigned units, unsigned align, enum room_kind kind)
 {
     bits128 places = multiples128(align);
     struct place best = {0};
     unsigned vain = VAIN_ROOMS;
     unsigned more = MORE_CANDIDATES;
-    for (unsigned room = units; (room = next_room(shard, room)) != 0; room++) {
+    bool saw_all = true;
+    for (unsigned next, room = next_room(shard, units); room != 0; room = next) {
         struct list_node *node = with_room(shard, room)->first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
@@ -209,10 +231,16 @@ struct place superslab_find(struct span_shard *shard, unsigned units, unsigned a
             if (best.superslab != NULL && (best.left == 0 || more-- == 0))
                 return best;
         }
-        if (best.superslab == NULL && --vain == 0 && room < MUCH_ROOM)
-            room = MUCH_ROOM;
+        next = next_room(shard, room + 1);
+        if (best.superslab != NULL || --vain != 0 || next == 0)
+            continue;
+        if (kind == ROOM_WARM)
+            return find_among_newest(shard, units, places);
+        unsigned roomy = among_roomiest(shard, next);
+        saw_all = roomy == next;
+        next = roomy;
     }
-    if (best.superslab == NULL && align == 1)
+    if (best.superslab == NULL && align == 1 && saw_all)
         store_relaxed(&shard->fits[kind], (uint32_t)min_size(shard->fits[kind], units - 1));
     return best;
 }

@@ -1,6 +1,4 @@
 /* Superslabs that are wholly free and the pool's: a bit each, so that a run of them is found without a look at their records. */
-#include "base/atomic.h"
-#include "span/shards.h"
 #include "span/superslab.h"
 
 enum { WORD_BITS = 64 };

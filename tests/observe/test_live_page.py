@@ -100,6 +100,13 @@ class Page(fakes.FakeTest):
         self.write(text=TEXT.replace(b'"unix_ms":1,', b'"unix_ms":77,') % self.process.pid)
         self.assertEqual((before, process.snapshot().unix_ms), (1, 77))
 
+    def test_page_that_goes_while_it_is_read(self) -> None:
+        """As at the end of a process, which is no error of a series."""
+        self.write()
+        process = Process(self.process.pid)
+        self.path.unlink()
+        self.assertEqual(process.snapshot().memory["cached_bytes"], 77)
+
     def test_no_json(self) -> None:
         self.write(text=b"{")
         self.refused("no JSON")

@@ -17,6 +17,7 @@ import fake_profile
 import fakes
 
 from hakmem_observe import profile_files, report_map, snapshot
+from hakmem_observe.remote import Process
 from hakmem_observe.stacks import Profile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,6 +98,19 @@ class Live(unittest.TestCase):
         self.assertEqual(self.prof("stop", pid).returncode, 0)
         self.assertEqual(sorted(path.name for path in self.directory.iterdir()), [f"hakmem.{pid}.pb.gz", "leaker"])
         self.assertEqual(live_profiles(), before)
+
+    def test_what_a_command_asked_for_goes_with_it(self) -> None:
+        pid = self.start("100", "20")
+        os.kill(pid, signal.SIGSTOP)
+        command = [sys.executable, "-B", "-m", "hakmem_observe", "prof", "start", str(pid)]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as asking:
+            process = Process(pid)
+            while process._head().request == 0:
+                time.sleep(0.01)
+            asking.terminate()
+            self.assertEqual((asking.wait(30), process._head().request), (128 + signal.SIGTERM, 0))
+        os.kill(pid, signal.SIGCONT)
+        self.assertRegex(self.prof("dump", pid).stderr, "no profile there")
 
     def test_a_program_that_is_built_anew_meanwhile(self) -> None:
         """Names are those of the program that runs."""

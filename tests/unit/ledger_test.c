@@ -43,6 +43,14 @@ static void a_pause_is_no_loss(void)
     for (int i = 0; i < 12; i++)
         ledger_add(&ledger, &paused, FORCE_CHALLENGER);
     CHECK(!ledger_has_paid(&ledger)); /* what it works counts */
+    /* Nor has it been settling for as long. */
+    ledger_begin(&ledger);
+    ledger_add(&ledger, &epoch, FORCE_MODE);
+    double balance = ledger.balance;
+    paused.settled = 9 * MIB;
+    ledger_add(&ledger, &paused, FORCE_CHALLENGER);
+    CHECK(balance - ledger.balance < 300000);
+    paused.settled = 0;
     /* Nor is it a saving of whoever plays next. */
     ledger_begin(&ledger);
     ledger_crown(&ledger, 0.2);

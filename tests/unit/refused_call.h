@@ -7,7 +7,7 @@
 
 #include "unit.h"
 
-/* From now on it ends with this error's number, for ever: for children of a test. */
+/* From now on it ends with this error's number, for ever: for tests, each of which is a process, and their children. */
 static inline void refuse_call(uint32_t number, uint32_t error)
 {
     /* Of the kernel's interface, whose headers are not everywhere (linux/filter.h, linux/seccomp.h). */

@@ -55,22 +55,58 @@ static void long_runs_are_found_wherever_they_are(void)
     CHECK(span_take(2 * SUPERSLAB_UNITS, 1, &zero) == at + (holes[4].first + 2) * SUPERSLAB_SIZE);
 }
 
-/* Many superslabs with holes of one grain each, of as many different numbers of free units as there are; one of the last is free from
- * its middle on, and that is found though not all are looked at. */
-static void long_searches_find_what_is_sure(void)
+enum { BUSY = 200 };
+
+/* Many superslabs with holes of one grain each, of as many different numbers of free units as there are up to a half; and before them in
+ * the address space `others` that are full. */
+static void take_busy(char **others, int count)
 {
-    grains_init();
-    enum { BUSY = 200 };
     static char *busy[BUSY];
+    grains_init();
+    for (int i = 0; i < count; i++)
+        others[i] = grains_take_any(superslab_grains);
     for (size_t i = 0; i < BUSY; i++)
         busy[i] = grains_take_any(superslab_grains);
-    char *wide = grains_take_any(superslab_grains);
     for (size_t i = 0; i < BUSY; i++)
         for (size_t grain = 0; grain < 2 * (1 + i % (superslab_grains / 2)); grain += 2)
             grains_give(busy[i] + grain * grain_bytes, 1, false);
+}
+
+/* One is free from its fourth grain on, and that is found though not all are looked at: not the tightest place either, where many numbers
+ * of free units were looked at in vain before. */
+static void long_searches_find_what_is_sure(void)
+{
+    char *others[2];
+    take_busy(others, 2);
+    char *wide = others[0], *tight = others[1];
     grains_give(wide + 4 * grain_bytes, superslab_grains - 4, false);
-    CHECK(grains_take_any(2) == wide + 4 * grain_bytes);
-    CHECK(grains_take_any(superslab_grains / 2) == wide + 6 * grain_bytes);
+    for (size_t grain = 3; grain < superslab_grains; grain += 2)
+        grains_give(tight + grain * grain_bytes, 1, false);
+    grains_give(tight, 2, false);
+    bool is_long = superslab_grains / 2 > 16;
+    CHECK(grains_take_any(2) == (is_long ? wide + 4 * grain_bytes : tight));
+    CHECK(grains_take_any(superslab_grains / 2) == wide + (is_long ? 6 : 4) * grain_bytes);
+}
+
+/* There is no superslab with more. */
+static void long_searches_find_what_is_half_free(void)
+{
+    char *half;
+    take_busy(&half, 1);
+    grains_give(half, superslab_grains / 2 + 1, false);
+    CHECK(grains_take_any(2) == half);
+}
+
+/* Nor do pages stay unused where there is more room without. */
+static void long_searches_find_pages(void)
+{
+    char *others[2];
+    bool zero;
+    take_busy(others, 2);
+    char *warm = others[0], *wide = others[1];
+    grains_give(warm, superslab_grains / 2 + 1, true);
+    grains_give(wide + 1 * grain_bytes, superslab_grains - 1, false);
+    CHECK(grains_take(2, 1, &zero) == warm && !zero);
 }
 
 static void expect_served(const uint64_t *expected)
@@ -248,6 +284,8 @@ int main(void)
         UNIT_TEST(prefers_units_that_have_their_pages),
         UNIT_TEST(long_runs_are_found_wherever_they_are),
         UNIT_TEST(long_searches_find_what_is_sure),
+        UNIT_TEST(long_searches_find_what_is_half_free),
+        UNIT_TEST(long_searches_find_pages),
         UNIT_TEST(counts_what_serves),
         UNIT_TEST(looks_for_written_units_everywhere),
         UNIT_TEST(long_runs_start_on_superslabs),

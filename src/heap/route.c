@@ -94,8 +94,9 @@ void route_own(struct heap *heap, unsigned class, void *p)
     if (!slab_holds(arena_span(p), p))
         report_pointer(FAULT_INVALID_FREE, p);
     const struct keeper *keeper = keeper_now();
-    if (UNLIKELY(keeper != NULL)) {
-        if (!HARDENED || class != ZERO_CLASS)
+    bool has_bytes = !HARDENED || class != ZERO_CLASS;
+    if (UNLIKELY(keeper != NULL || !has_bytes)) {
+        if (has_bytes)
             keeper->poison(p, size_classes[class].size);
         (void)magazine_give_back(heap, class, p); /* the slab may have been given away before the heap was opened again */
     } else {

@@ -270,6 +270,8 @@ static void free_by_more(uintptr_t size)
 
 static void small_blocks_are_verified(void)
 {
+    CHECK(child_dies_of(SIGABRT, free_twice, 0, "double free"));
+    CHECK(child_dies_of(SIGABRT, free_twice_later, 0, "double free"));
     for (int i = 0; i < SIZES && sizes[i] <= 32760; i++) {
         CHECK(child_dies_of(SIGABRT, free_twice, sizes[i], "double free"));
         CHECK(child_dies_of(SIGABRT, free_twice_later, sizes[i], "double free"));

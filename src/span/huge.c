@@ -180,7 +180,7 @@ static COLD void collapse(size_t index, uint64_t now_ms)
     uint64_t took_ns = clock_now_ns() - begin_ns;
     span_lock_all();
     uint64_t pause = took_ns / 1000 * (came_to == OS_COLLAPSED ? PAUSE : PAUSE_IN_VAIN) / 1000;
-    store_relaxed(&pause_ms, now_ms + min_size(pause, PAUSE_MOST_MS));
+    store_relaxed(&pause_ms, now_ms + took_ns / 1000000 + min_size(pause, PAUSE_MOST_MS));
     if (came_to == OS_NEVER)
         store_relaxed(&unavailable, true);
     for (size_t i = 0; i < HUGE_SUPERSLABS; i++)

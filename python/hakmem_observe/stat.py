@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from hakmem_cli.say import CannotError
 from hakmem_observe import openmetrics, procfs, tables
-from hakmem_observe.errors import EndedError
+from hakmem_observe.errors import EndedError, TornError
 from hakmem_observe.remote import Process
 from hakmem_observe.snapshot import Snapshot, read_series
 
@@ -63,18 +64,38 @@ def show(snapshot: Snapshot, parsed: argparse.Namespace, what: str = "") -> int:
     return 0
 
 
+_TORN_MOST = 10
+
+
+def _snapshots(process: Process) -> Iterator[Snapshot | None]:
+    """None for one that was read in the middle of a change, as happens now and then; of many in a row their error."""
+    torn = 0
+    while True:
+        try:
+            taken = process.snapshot()
+            torn = 0
+        except TornError:
+            taken = None
+            torn += 1
+            if torn == _TORN_MOST:
+                raise
+        yield taken
+
+
 def _record(process: Process, every: float, out: TextIO) -> int:
     """Until interrupted or the process ends: neither is an error."""
     due = time.monotonic()
     try:
-        while True:
-            out.write(f"{process.snapshot().to_line()}\n")
-            out.flush()
+        for taken in _snapshots(process):
+            if taken is not None:
+                out.write(f"{taken.to_line()}\n")
+                out.flush()
             now = time.monotonic()
             due = max(due + every, now)
             time.sleep(due - now)
     except (EndedError, KeyboardInterrupt):
-        return 0
+        pass
+    return 0
 
 
 def _record_to(process: Process, every: float, output: str | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,11 +10,14 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from unittest import mock
 
 import fakes
 from prometheus_client import parser
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from hakmem_observe import stat
+from hakmem_observe.errors import EndedError, TornError
 from hakmem_observe.snapshot import read_series
 
 
@@ -163,6 +167,17 @@ class Series(fakes.FakeTest):
         self.end(process)
         _, err = recorder.communicate(timeout=20)
         self.assertEqual((recorder.returncode, err), (0, ""))
+
+    def test_goes_on_after_what_was_torn(self) -> None:
+        process, out = mock.Mock(), io.StringIO()
+        torn = TornError(1, "x")
+        taken = mock.Mock(**{"to_line.return_value": "{}"})
+        process.snapshot.side_effect = [taken, *9 * [torn], taken, *9 * [torn], taken, EndedError(1)]
+        self.assertEqual(stat._record(process, 0.0, out), 0)
+        self.assertEqual(out.getvalue(), "{}\n" * 3)
+        process.snapshot.side_effect = 99 * [torn]
+        with self.assertRaises(TornError):
+            stat._record(process, 0.0, out)
 
     def test_until_interrupted_into_a_file(self) -> None:
         process = self.start()

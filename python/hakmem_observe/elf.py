@@ -65,7 +65,8 @@ def binary(path: Path) -> Binary | None:
                 if isinstance(section, NoteSection):
                     for note in section.iter_notes():
                         # A type means what the note's owner says: static probes have one with the same number.
-                        if note["n_name"] == "GNU" and note["n_type"] == "NT_GNU_BUILD_ID":
+                        is_id = note["n_name"] == "GNU" and note["n_type"] == "NT_GNU_BUILD_ID"
+                        if is_id and not found.build_id:
                             found.build_id = str(note["n_desc"])
             return found
     except UNREADABLE:

@@ -14,6 +14,7 @@ _HEADER = re.compile(rf"heap profile:{_TOTALS} *@ heap_v2/{_NUMBER}")
 _OWN = re.compile(rf"# hakmem-profile {_NUMBER}((?: \w+=\S*)*)")
 _SITE = re.compile(rf"{_TOTALS} @((?: 0x[0-9a-f]{{1,16}})*)")
 _PEAK = re.compile(rf"# peak {_NUMBER} {_NUMBER} lifetimes((?: \d{{1,18}}){{{len(LIFETIMES)}}})")
+_BUILD_ID = re.compile(r"# build-id 0x([0-9a-f]{1,16}) ((?:[0-9a-f]{2}){1,64})(?: .*)?")
 _MAPS = "MAPPED_LIBRARIES:"
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) [0-9a-f]+:[0-9a-f]+ \d+(?: +(.*))?")
 _VERSION = 1
@@ -80,7 +81,7 @@ def parse(text: str) -> HeapProfile:
     if _MAPS not in lines:
         raise NotAProfileError(f"truncated: no line '{_MAPS}'")
     end = lines.index(_MAPS)
-    modules = _modules(lines[end + 1 :], end + 2)
+    modules = _modules(lines[end + 1 :], end + 2, _build_ids(lines[2:end]))
     return HeapProfile(facts, _sampled(lines[2:end]), modules)
 
 
@@ -133,17 +134,33 @@ def _site(line: str, number: int) -> Sampled:
     return Sampled(stack, live, allocated, Amount(), (0,) * len(LIFETIMES))
 
 
-def _modules(lines: list[str], first: int) -> list[Module]:
+def _build_ids(lines: list[str]) -> dict[int, str]:
+    """Where the beginnings of files are mapped: what the linker has given these to be known by."""
+    found: dict[int, str] = {}
+    for number, line in enumerate(lines, start=3):
+        if line.startswith("# build-id"):
+            named = _BUILD_ID.fullmatch(line)
+            if not named:
+                raise NotAProfileError(f"line {number}: {line[:60]!r}: not a line of a build id")
+            found[int(named[1], 16)] = named[2]
+    return found
+
+
+def _modules(lines: list[str], first: int, build_ids: dict[int, str]) -> list[Module]:
     modules = []
+    of_path: dict[str, str] = {}
     for number, line in enumerate(lines, start=first):
         if not line or line.startswith("#"):
             continue
         mapping = _MAPPING.fullmatch(line)
         if not mapping:
             raise NotAProfileError(f"line {number}: {line[:60]!r}: not a line of /proc/PID/maps")
+        start, path = int(mapping[1], 16), (mapping[5] or "").strip()
+        if path and start in build_ids:
+            of_path[path] = build_ids[start]
         if "x" in mapping[3]:
-            path = (mapping[5] or "").strip()
-            modules.append(Module(int(mapping[1], 16), int(mapping[2], 16), int(mapping[4], 16), path))
+            build_id = of_path.get(path, "")
+            modules.append(Module(start, int(mapping[2], 16), int(mapping[4], 16), path, build_id))
     if not modules:
         raise NotAProfileError("truncated: no mappings at the end")
     return modules

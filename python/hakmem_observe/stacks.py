@@ -67,6 +67,7 @@ class Module:
     offset: int
     path: str
     build_id: str = ""
+    """In hexadecimal; "": not known, or it has none."""
 
     @property
     def name(self) -> str:

@@ -59,32 +59,48 @@ def _is_running(module: Module, running: Path) -> bool:
         return False
 
 
+def _build_id(binary: elf.Binary | None) -> str:
+    return binary.build_id if binary is not None else ""
+
+
+def _is_another(binary: elf.Binary, module: Module) -> bool:
+    """Has it been built anew, or does another machine have it? Of what has no build id that is not known."""
+    return binary.build_id != "" and not binary.build_id.startswith(module.build_id)  # a long one is cut
+
+
 def _find(module: Module, roots: Iterable[Path], running: Path | None) -> elf.Binary | None:
+    """The file that the process ran; if there is only another of its name, that."""
     if not module.path.startswith("/"):
         return None
     if module.path.endswith(_DELETED):
         # What has its name by now is another file. The program's own can be read while it runs.
         return elf.binary(running) if running is not None and _is_running(module, running) else None
+    other = None
     for root in roots:
         binary = elf.binary(root / module.path.lstrip("/"))
-        if binary is not None:
+        if binary is not None and not _is_another(binary, module):
             return binary
-    return None
+        other = other or binary
+    return other
 
 
 def _notes(modules: Iterable[Module], binaries: dict[str, elf.Binary | None], now_ms: int) -> list[str]:
-    deleted, unread, newer, gone = [], [], [], []
-    for path in dict.fromkeys(module.path for module in modules):
+    deleted, unread, another, newer, gone = [], [], [], [], []
+    for path, module in {module.path: module for module in modules}.items():
         binary = binaries.get(path)
         if path.startswith("/") and binary is None:
             (deleted if path.endswith(_DELETED) else unread).append(path.removesuffix(_DELETED))
         elif binary is not None and not os.path.exists(binary.path):
             gone.append(path)
-        elif binary is not None and binary.changed_ms > now_ms:
+        elif binary is not None and _is_another(binary, module):
+            another.append(path)
+        elif binary is not None and binary.changed_ms > now_ms and not (binary.build_id and module.build_id):
             newer.append(path)
     notes = [f"cannot be read, no names from there: {', '.join(unread)}"] if unread else []
     if deleted:
         notes.append(f"replaced or removed since the process loaded it, no names from there: {', '.join(deleted)}")
+    if another:
+        notes.append(f"not of the build that the process ran (by build id), no names from there: {', '.join(another)}")
     if gone:
         notes.append(f"gone while names were looked up, some may be missing: {', '.join(gone)}")
     if newer:
@@ -114,7 +130,7 @@ def resolve(raw: HeapProfile, roots: Iterable[Path] = (Path("/"),), running: Pat
     main = next((module for module in modules if module.is_of_file), modules[0])
     used = {main, *homes.values()}
     full = {
-        module: replace(module, build_id=binary.build_id if (binary := binaries[module.path]) else "")
+        module: replace(module, build_id=module.build_id or _build_id(binaries[module.path]))
         for module in (main, *(module for module in modules if module != main))
         if module in used
     }
@@ -156,7 +172,9 @@ def _named(homes: dict[int, Module], binaries: dict[str, elf.Binary | None]) -> 
     by_file: dict[str, dict[int, int]] = {}
     for address, module in homes.items():
         binary = binaries[module.path]
-        own = binary.address(address - module.start + module.offset) if binary else None
+        if binary is None or _is_another(binary, module):
+            continue
+        own = binary.address(address - module.start + module.offset)
         if own is not None:
             by_file.setdefault(module.path, {})[address] = own
     named = {}

@@ -16,6 +16,7 @@
 #include "observe/depot.h"
 #include "observe/profile_memory.h"
 #include "observe/profile_sites.h"
+#include "os/build_id.h"
 #include "os/os.h"
 #include "os/output.h"
 #include "os/program.h"
@@ -25,6 +26,7 @@
 struct snapshot {
     struct profile_totals totals;
     struct output output;
+    struct build_ids ids;
     struct site sites[];
 };
 
@@ -98,6 +100,11 @@ static void write_site(struct out *out, const struct site *site)
     out_print(out, "\n");
 }
 
+static void write_build_id(uintptr_t start, const char *id, void *out)
+{
+    out_print(out, "# build-id 0x%lx %s\n", start, id);
+}
+
 static int write_snapshot(struct snapshot *snapshot, const char *path)
 {
     struct output *output = &snapshot->output;
@@ -105,6 +112,7 @@ static int write_snapshot(struct snapshot *snapshot, const char *path)
     write_header(&output->out, &snapshot->totals);
     for (uint32_t i = 0; i < snapshot->totals.sites; i++)
         write_site(&output->out, &snapshot->sites[i]);
+    os_each_build_id(&snapshot->ids, write_build_id, &output->out);
     out_print(&output->out, "\nMAPPED_LIBRARIES:\n");
     output_copy(output, os_own_file(OS_OWN_MAPS));
     return output_close(output, path);

@@ -5,6 +5,7 @@
  *   # hakmem-profile 1 pid=… rate=… started_ms=… now_ms=… samples=… dropped=… live_bytes=… peak_bytes=… memory=…
  *   LIVE: BYTES [ALLOCATED: BYTES] @ 0x… 0x…                 one for each stack and size, the calls from the innermost on
  *   # peak LIVE BYTES lifetimes N N N N N N N N              of the line before
+ *   # build-id 0x… HEX                                       of the file whose beginning is mapped there
  *   MAPPED_LIBRARIES:
  *   …                                                        /proc/self/maps
  *

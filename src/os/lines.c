@@ -87,3 +87,18 @@ char *lines_next(struct lines *lines)
         lines->overlong = false;
     }
 }
+
+uintptr_t lines_hex(const char *text, const char **rest)
+{
+    uintptr_t value = 0;
+    for (;; text++) {
+        if (*text >= '0' && *text <= '9')
+            value = value * 16 + (uintptr_t)(*text - '0');
+        else if (*text >= 'a' && *text <= 'f')
+            value = value * 16 + (uintptr_t)(*text - 'a') + 10;
+        else
+            break;
+    }
+    *rest = text;
+    return value;
+}

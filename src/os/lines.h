@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { LINES_TEXT_MOST = 4096 };
 
@@ -23,6 +24,9 @@ bool lines_open(struct lines *lines, const char *path);
 char *lines_next(struct lines *lines);
 
 void lines_close(struct lines *lines);
+
+/* The number in base 16 with which the text begins, and what follows it. */
+uintptr_t lines_hex(const char *text, const char **rest);
 
 /* A file's number, or below 0 an error's. */
 int file_open(const char *path);

@@ -11,29 +11,6 @@
 #include "base/kernel.h"
 #include "os/os.h"
 
-/* Copies the first build id among the notes, in hexadecimal. (the gABI's note sections; GNU's NT_GNU_BUILD_ID) */
-static void find_id(const char *at, size_t bytes, char *to)
-{
-    static const char digits[] = "0123456789abcdef";
-    while (bytes >= sizeof(ElfW(Nhdr))) {
-        const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
-        size_t content = sizeof *note + align_up(note->n_namesz, 4);
-        size_t whole = content + align_up(note->n_descsz, 4);
-        if (whole > bytes)
-            return;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(at + sizeof *note, "GNU", 4) == 0) {
-            for (size_t i = 0; i < min_size(note->n_descsz, BUILD_ID_MOST); i++) {
-                unsigned char byte = (unsigned char)at[content + i];
-                *to++ = digits[byte >> 4];
-                *to++ = digits[byte & 15];
-            }
-            return;
-        }
-        at += whole;
-        bytes -= whole;
-    }
-}
-
 /* A static program that may lie anywhere has no PT_PHDR: its headers are on the first page of what was loaded of the file's beginning. */
 uintptr_t os_program_base(const void *of, size_t count)
 {
@@ -82,5 +59,5 @@ void os_program(struct os_program *program)
         program->bytes = (uint64_t)status.st_size;
     for (size_t i = 0; i < count && program->build_id[0] == '\0'; i++)
         if (headers[i].p_type == PT_NOTE)
-            find_id((const char *)(base + headers[i].p_vaddr), headers[i].p_memsz, program->build_id);
+            build_id_in_notes((const char *)(base + headers[i].p_vaddr), headers[i].p_memsz, program->build_id);
 }

@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROGRAM_PATH_MOST = 4096, BUILD_ID_MOST = 64 };
+#include "os/build_id.h"
+
+enum { PROGRAM_PATH_MOST = 4096 };
 
 /* Large: static, where a stack may be small. */
 struct os_program {

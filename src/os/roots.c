@@ -29,22 +29,6 @@ struct threads {
 static struct threads threads;
 static struct lines lines;
 
-/* A number in base 16, and what follows it. */
-static uintptr_t parse_hex(const char *text, const char **rest)
-{
-    uintptr_t value = 0;
-    for (;; text++) {
-        if (*text >= '0' && *text <= '9')
-            value = value * 16 + (uintptr_t)(*text - '0');
-        else if (*text >= 'a' && *text <= 'f')
-            value = value * 16 + (uintptr_t)(*text - 'a') + 10;
-        else
-            break;
-    }
-    *rest = text;
-    return value;
-}
-
 /* The stack pointer of a thread that waits in the kernel: the last but one word of its line ("running", if it does not). */
 static uintptr_t waiting_at(const char *task)
 {
@@ -60,7 +44,7 @@ static uintptr_t waiting_at(const char *task)
         return 0;
     while (last > line && last[-1] != ' ')
         last--;
-    return strncmp(last, "0x", 2) == 0 ? parse_hex(last + 2, &rest) : 0;
+    return strncmp(last, "0x", 2) == 0 ? lines_hex(last + 2, &rest) : 0;
 }
 
 static void note_thread(const char *task, void *own_stack)
@@ -172,10 +156,10 @@ static void look_at_writable(const struct search *search, uintptr_t start, uintp
 static void look_at_mapping(struct search *search, const char *line)
 {
     const char *rest;
-    uintptr_t start = parse_hex(line, &rest);
+    uintptr_t start = lines_hex(line, &rest);
     if (*rest != '-')
         return;
-    uintptr_t end = parse_hex(rest + 1, &rest);
+    uintptr_t end = lines_hex(rest + 1, &rest);
     if (strncmp(rest, " rw", 3) == 0 && rest[4] == 'p')
         look_at_writable(search, start, end, is_main_stack(line));
     search->closed_end = strncmp(rest, " ---", 4) == 0 ? end : 0;

@@ -203,6 +203,26 @@ class Files(unittest.TestCase):
         note = f"replaced or removed since the process loaded it, no names from there: {path}"
         self.assertEqual(found.notes, (note,))
 
+    def test_program_of_another_build(self) -> None:
+        """The process's own build id tells, whatever the file is called and however old it is."""
+        path = str(self.program)
+        first = next(line for line in self.heap.read_text().splitlines() if line.endswith(path))
+        start = first.partition("-")[0]
+
+        def found(build_id: str) -> Profile:
+            line = f"# build-id 0x{start} {build_id}\nMAPPED_LIBRARIES:"
+            return profile_files.decode(self.heap.read_text().replace("MAPPED_LIBRARIES:", line).encode(), "x")
+
+        own, other = found(self.profile.modules[0].build_id), found("0a1b2c")
+        self.assertEqual([site.frames() for site in own.sites], [site.frames() for site in self.profile.sites])
+        self.assertEqual(own.notes, ())
+        frames = {frame.function for site in other.sites for frame in site.frames()}
+        self.assertTrue(all(re.fullmatch(r"leaker\+0x[0-9a-f]+", name) for name in frames), frames)
+        self.assertEqual({module.build_id for module in other.modules}, {"0a1b2c"})
+        note = f"not of the build that the process ran (by build id), no names from there: {path}"
+        self.assertEqual(other.notes, (note,))
+        self.assertEqual(other.total("live"), self.profile.total("live"))
+
     def test_program_that_was_built_anew_and_runs(self) -> None:
         copy = self.directory / "copy"
         shutil.copy2(self.program, copy)

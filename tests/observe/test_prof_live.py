@@ -149,12 +149,26 @@ class Live(unittest.TestCase):
         slabs = next(kind["units"] for kind in drawn["kinds"] if kind["name"] == "slab")
         self.assertAlmostEqual(slabs * (8 << 10), series[-1].part("slab_bytes"), delta=1 << 20)
 
-    def test_all_blocks_are_counted_with_rate_1(self) -> None:
-        """In a file that the library writes when the program ends."""
+    def profile_of_all(self) -> Path:
+        """The file that the library writes when the program ends."""
         file = self.directory / "end.heap"
         environment = {**os.environ, "LD_PRELOAD": str(LIBRARY), "HAKMEM_PROFILE": f"1,{file}"}
         subprocess.run([self.program, "1000"], env=environment, check=True, timeout=60)
-        profile = profile_files.read(file)
+        return file
+
+    def test_a_program_that_is_built_anew_after_it_has_ended(self) -> None:
+        file = self.profile_of_all()
+        before = profile_files.read(file)
+        self.program.unlink()
+        fake_profile.build(self.directory, "-O0")
+        after = profile_files.read(file)
+        self.assertEqual(before.notes, ())
+        note = f"not of the build that the process ran (by build id), no names from there: {self.program}"
+        self.assertEqual(after.notes, (note,))
+        self.assertRegex(self.leaks(after)[0], r"^leaker\+0x")
+
+    def test_all_blocks_are_counted_with_rate_1(self) -> None:
+        profile = profile_files.read(self.profile_of_all())
         self.assertEqual(self.leaks(profile)[0], "copy_of leaker.c:14")
         copies = next(site for site in profile.sites if site.frames()[0].function == "copy_of")
         lengths = [len(f"session {number} of a client with a long name") + 1 for number in range(1000)]

@@ -16,6 +16,7 @@ heap profile: 2: 1024 [3: 1536] @ heap_v2/524288
 # peak 1 512 lifetimes 1 0 0 2 0 0 0 9
 # a comment of a later version
 0: 0 [1: 16] @
+# build-id 0x400000 0a1b
 
 MAPPED_LIBRARIES:
 00400000-00402000 r--p 00000000 fe:00 10093922                   /srv/a program
@@ -36,6 +37,7 @@ class Parse(unittest.TestCase):
         self.assertEqual((second.stack, second.peak), ((), Amount()))
         self.assertEqual([module.path for module in profile.modules], ["/srv/a program", ""])
         self.assertEqual(profile.modules[0].offset, 0x2000)
+        self.assertEqual([module.build_id for module in profile.modules], ["0a1b", ""])
 
     def test_cut_off_anywhere(self) -> None:
         """But for the end of the mappings: there a line less is a mapping less."""
@@ -67,6 +69,7 @@ class Parse(unittest.TestCase):
         self.check("lifetimes 1 0", "lifetimes 0", "line 4: .*not a line of a site's peak")
         self.check("# peak", "# peaks\n# peak", "line 4")
         self.check("now_ms=1790000001000", "now_ms=999999999999999999", "now_ms=9{18}: legal are up to 9000000000000")
+        self.check("0a1b", "0a1", "line 7: .*not a line of a build id")
         self.check("r-xp", "r-xp x", "not a line of /proc/PID/maps")
 
     def test_foreign_text(self) -> None:

@@ -15,6 +15,9 @@
 #include "config/policy.h"
 #include "fake_os.h"
 #include "observe/profile_dump.h"
+#include "os/frame.h"
+#include "os/os.h"
+#include "os/program.h"
 #include "profiles.h"
 
 enum { TEXT_MOST = 4 << 20 };
@@ -63,6 +66,26 @@ static bool parse_site(const char *line, struct numbers *numbers)
     return found == 4 && end > 0 && strncmp(line + end, " 0x", 3) == 0;
 }
 
+#define BUILD_ID "# build-id 0x"
+#define MAPS "MAPPED_LIBRARIES:"
+
+/* From the first such line on, if there is any, to the line of the mappings. The program's is among them. */
+static void parse_build_ids(char *line, char **rest)
+{
+    static struct os_program program;
+    bool found = false;
+    os_program(&program);
+    for (; strcmp(line, MAPS) != 0; line = strtok_r(NULL, "\n", rest)) {
+        char id[2 * BUILD_ID_MOST + 1];
+        unsigned long start;
+        CHECK(sscanf(line, BUILD_ID "%lx %128[0-9a-f]", &start, id) == 2 && start % os_page_size() == 0);
+        found = found || strcmp(id, program.build_id) == 0;
+    }
+    uintptr_t word = 0;
+    bool can_read = os_read((uintptr_t)&word, &word, sizeof word) == sizeof word;
+    CHECK(found == (program.build_id[0] != '\0' && can_read));
+}
+
 /* Verifies the form of what was read; returns the numbers of its first line, which are the sums of the others. */
 static struct numbers parse(unsigned long *sites)
 {
@@ -76,7 +99,7 @@ static struct numbers parse(unsigned long *sites)
                  &all.allocated_bytes, &rate) == 5);
     line = strtok_r(NULL, "\n", &rest);
     CHECK(sscanf(line, "# hakmem-profile 1 pid=%lu rate=%*u started_ms=%*u now_ms=%*u", &pid) == 1 && pid == (unsigned long)getpid());
-    for (*sites = 0; strcmp(line = strtok_r(NULL, "\n", &rest), "MAPPED_LIBRARIES:") != 0; ++*sites) {
+    for (*sites = 0; strncmp(line = strtok_r(NULL, "\n", &rest), BUILD_ID, strlen(BUILD_ID)) != 0 && strcmp(line, MAPS) != 0; ++*sites) {
         struct numbers site;
         unsigned long n[10];
         CHECK(parse_site(line, &site));
@@ -89,6 +112,7 @@ static struct numbers parse(unsigned long *sites)
                      &n[6], &n[7], &n[8], &n[9]) == 10);
     }
     CHECK(memcmp(&all, &sum, sizeof all) == 0);
+    parse_build_ids(line, &rest);
     CHECK(strstr(rest, " r-xp ") != NULL);
     return all;
 }

@@ -21,7 +21,7 @@ MAGIC = b"hakmemL\0"
 
 _TEXT = 1024
 _SEQUENCE = 552
-_HEAD = struct.Struct("<QIIQQ")  # sequence, length, pid, start time, unix_ms of the text
+_HEAD = struct.Struct("<QIIQ")  # sequence, length, pid, start time
 _MOST_BYTES = 64 << 20
 _TRIES = 100
 
@@ -72,7 +72,7 @@ class LivePage:
             version = struct.unpack_from("<I", page, 8)[0]
             if version != VERSION:
                 raise AbsentError(f"{path}: another version of hakmem's live page ({version}); legal here is {VERSION}")
-            _, _, owner, started, _ = _HEAD.unpack_from(page, _SEQUENCE)
+            _, _, owner, started = _HEAD.unpack_from(page, _SEQUENCE)
             if owner == pid and started == procfs.start_time(pid):
                 self._page = page
                 self.path = path
@@ -101,7 +101,7 @@ class LivePage:
     def snapshot(self) -> Snapshot:
         procfs.start_time(self.pid)
         for _ in range(_TRIES):
-            before, length, _, _, _ = _HEAD.unpack_from(self._page, _SEQUENCE)
+            before, length, _, _ = _HEAD.unpack_from(self._page, _SEQUENCE)
             text = self._page[_TEXT : _TEXT + length] if length <= len(self._page) - _TEXT else b""
             after = _HEAD.unpack_from(self._page, _SEQUENCE)[0]
             if before == after and before % 2 == 0 and before > 0 and length == 0:

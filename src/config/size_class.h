@@ -27,7 +27,7 @@ ALWAYS_INLINE unsigned size_bin(size_t bytes)
 }
 
 enum {
-    UNIT_SHIFT = HARDENED ? 14 : 13,      /* 8 KiB, what slabs and large blocks are made of */
+    UNIT_SHIFT = HARDENED ? 14 : 13,      /* 8 KiB, or 16: what slabs and large blocks are made of */
     SIZE_CLASS_BITS = 6,                  /* a tag is heap | class: heaps are aligned to 1 << 6 and more */
     SIZE_CLASSES = 1 << SIZE_CLASS_BITS,  /* ids */
     SIZE_CLASSES_FIXED = 42,

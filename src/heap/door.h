@@ -7,8 +7,8 @@
  *                        └── no heap: start_thread; in the door already, or dead: orphan_malloc
  *   hot_free ────▶ door_free ────▶ enter ─▶ route_own ─▶ magazine_push ─▶ shelf_put …    mine
  *                                           mail_add, mail_send                         another heap's
- *                                           route_free ─▶ large_free                    large
- *                                                         report_pointer                not a block: ends here
+ *                                           route_large ─▶ large_free                   large
+ *                                           route_free ─▶ report_pointer                not a block: ends here
  */
 #ifndef HAK_HEAP_DOOR_H
 #define HAK_HEAP_DOOR_H

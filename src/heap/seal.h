@@ -5,7 +5,7 @@
  *
  * What is free reads as zero up to its seal, or, if it was never used or its pages were given back, wholly.
  *
- * Blocks of ZERO_CLASS, for requests of nothing, have no seal: nothing may touch them (shelf.c).
+ * Blocks of ZERO_CLASS, for requests of nothing, have no seal: nothing may touch them (fence.c).
  */
 #ifndef HAK_HEAP_SEAL_H
 #define HAK_HEAP_SEAL_H

@@ -31,7 +31,7 @@ bool huge_is_in(const void *at, size_t units);
 void huge_forbid_others(char *at, size_t units);
 
 /* Pages of the superslab, or of those that so many units are in, are given back: it is no huge page any more. The first two take the
- * lock of its shard, for the third it is held. */
+ * lock of its shard, for the third it is held; all take the pool's. */
 void huge_split_at(const void *at);
 void huge_split_in(const void *at, size_t units);
 void huge_split(struct superslab *s);

@@ -84,16 +84,18 @@ def _find(module: Module, roots: Iterable[Path], running: Path | None) -> elf.Bi
     return other
 
 
-def _notes(modules: Iterable[Module], binaries: dict[str, elf.Binary | None], now_ms: int) -> list[str]:
+def _notes(
+    modules: Iterable[Module], binaries: dict[str, elf.Binary | None], others: set[str], now_ms: int
+) -> list[str]:
     deleted, unread, another, newer, gone = [], [], [], [], []
     for path, module in {module.path: module for module in modules}.items():
         binary = binaries.get(path)
-        if path.startswith("/") and binary is None:
+        if path in others:
+            another.append(path)
+        elif path.startswith("/") and binary is None:
             (deleted if path.endswith(_DELETED) else unread).append(path.removesuffix(_DELETED))
         elif binary is not None and not os.path.exists(binary.path):
             gone.append(path)
-        elif binary is not None and _is_another(binary, module):
-            another.append(path)
         elif binary is not None and binary.changed_ms > now_ms and not (binary.build_id and module.build_id):
             newer.append(path)
     notes = [f"cannot be read, no names from there: {', '.join(unread)}"] if unread else []
@@ -125,6 +127,8 @@ def resolve(raw: HeapProfile, roots: Iterable[Path] = (Path("/"),), running: Pat
             homes[address] = modules[at]
     roots = tuple(roots)
     binaries = {module.path: _find(module, roots, running) for module in modules}
+    others = {module.path for module in modules if (binary := binaries[module.path]) and _is_another(binary, module)}
+    binaries |= dict.fromkeys(others)
     named = _named(homes, binaries)
     # The first is taken for the program's, by pprof too; what is compiled at run time may lie below it.
     main = next((module for module in modules if module.is_of_file), modules[0])
@@ -146,7 +150,7 @@ def resolve(raw: HeapProfile, roots: Iterable[Path] = (Path("/"),), running: Pat
         stack = tuple(calls[address - 1] for address in site.stack if address)
         block_bytes = most.bytes // most.objects if most.objects else 0
         sites.append(Site(stack, scale(site.live, rate), allocated, scale(site.peak, rate), tuple(freed), block_bytes))
-    notes = _notes(full, binaries, raw.facts["now_ms"])
+    notes = _notes(full, binaries, others, raw.facts["now_ms"])
     if raw.facts["dropped"]:
         notes.append(f"{raw.facts['dropped']} samples were dropped: the profiler's table was full")
     return Profile(
@@ -172,9 +176,7 @@ def _named(homes: dict[int, Module], binaries: dict[str, elf.Binary | None]) -> 
     by_file: dict[str, dict[int, int]] = {}
     for address, module in homes.items():
         binary = binaries[module.path]
-        if binary is None or _is_another(binary, module):
-            continue
-        own = binary.address(address - module.start + module.offset)
+        own = binary.address(address - module.start + module.offset) if binary else None
         if own is not None:
             by_file.setdefault(module.path, {})[address] = own
     named = {}

@@ -111,20 +111,19 @@ static bool commit_up_to(struct table *table, size_t bytes)
     return true;
 }
 
-static bool extend_table(struct table *table, size_t range, size_t ahead)
+/* Makes the table long enough for `range` bytes. */
+static bool extend_table(struct table *table, size_t range)
 {
     size_t bytes = table_bytes(table, range);
-    bool is_reserved = reserved_whole || bytes <= table->reserved || reserve_up_to(table, table_bytes(table, ahead))
+    bool is_reserved = reserved_whole || bytes <= table->reserved || reserve_up_to(table, table_bytes(table, range_ahead(range)))
                        || reserve_up_to(table, bytes);
     return is_reserved && commit_up_to(table, bytes);
 }
 
-/* Makes the tables long enough for `range` bytes. */
 static bool extend_tables(size_t range)
 {
-    size_t ahead = range_ahead(range);
     for (int i = 0; i < TABLES; i++)
-        if (!extend_table(&tables[i], range, ahead))
+        if (!extend_table(&tables[i], range))
             return false;
     return true;
 }

@@ -22,7 +22,8 @@ ALWAYS_INLINE bool claim_take(uint32_t *process)
 /* Is a thread of this process at it? */
 ALWAYS_INLINE bool claim_is_taken(const uint32_t *process)
 {
-    return load_relaxed(process) == (uint32_t)getpid();
+    uint32_t seen = load_relaxed(process);
+    return seen != 0 && seen == (uint32_t)getpid();
 }
 
 ALWAYS_INLINE void claim_drop(uint32_t *process)

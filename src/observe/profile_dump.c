@@ -178,7 +178,7 @@ int profile_dump_asked(void)
 __attribute__((destructor)) static void at_exit(void)
 {
     /* One that another thread is writing would be lost half done. */
-    for (int waits = 0; waits < WAITS_MOST && load_relaxed(&writer) == (uint32_t)getpid(); waits++)
+    for (int waits = 0; waits < WAITS_MOST && claim_is_taken(&writer); waits++)
         os_sleep(WAIT_MS);
     (void)profile_dump_asked();
 }

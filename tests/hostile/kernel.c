@@ -18,7 +18,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Refuses one system call with an error, from now on, also in programs that this one becomes. */
+/* From now on, also in programs that this one becomes. */
+static void filter_calls(struct sock_filter *program, unsigned short length)
+{
+    struct sock_fprog filter = {length, program};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+}
+
+/* Refuses one system call with an error. */
 static void refuse(long number, int error)
 {
     struct sock_filter program[] = {
@@ -27,9 +35,7 @@ static void refuse(long number, int error)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog filter = {sizeof program / sizeof program[0], program};
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+    filter_calls(program, sizeof program / sizeof program[0]);
 }
 
 static void refused(uintptr_t number)
@@ -48,6 +54,26 @@ static void forbidden(uintptr_t number)
     workload_run();
     workload_check_held();
     hostile_become_workload();
+}
+
+/* A sandbox: a call that is not on its list is refused with EPERM, as in a container, or ends the process, as in sshd's and chronyd's.
+ * In docs/using.md stands what is to be on it. */
+static void shut_in(uintptr_t otherwise)
+{
+    static const unsigned listed[] = {SYS_exit_group, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex,
+                                      SYS_mincore, SYS_prlimit64, SYS_getpid, SYS_gettid, SYS_getrandom, SYS_rt_sigaction};
+    enum { LISTED = sizeof listed / sizeof listed[0], MEMORY = 7 };
+    const int allowed = otherwise == SECCOMP_RET_KILL_PROCESS ? LISTED : MEMORY;
+    struct sock_filter program[2 + LISTED * 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    for (int i = 0; i < allowed; i++) {
+        program[1 + i * 2] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, listed[i], 0, 1);
+        program[2 + i * 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    program[1 + allowed * 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (unsigned)otherwise);
+    workload_hold();
+    filter_calls(program, (unsigned short)(2 + allowed * 2));
+    workload_run_alone();
+    workload_check_held();
 }
 
 /* No more memory from the kernel at all: what there is goes on working. Every kind of call that could bring some. */
@@ -124,6 +150,8 @@ const struct hostile_case kernel_cases[] = {
     {"mmap gives nothing more", no_more_memory, SYS_mmap},
     {"mprotect gives nothing more", no_more_memory, SYS_mprotect},
     {"mremap gives nothing more", no_more_memory, SYS_mremap},
+    {"shut in, or refused", shut_in, SECCOMP_RET_ERRNO | EPERM},
+    {"shut in, or killed", shut_in, SECCOMP_RET_KILL_PROCESS},
     {"no /proc", without_proc, 0},
     {"fixed addresses", with_personality, ADDR_NO_RANDOMIZE},
     {"legacy layout", with_personality, ADDR_COMPAT_LAYOUT},

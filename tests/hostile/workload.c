@@ -11,10 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SLOTS = 400, OPERATIONS = 20000, THREADS = 3, HELD = 300 };
+enum { SLOTS = 400, OPERATIONS = 20000, THREADS = 3, HELD = 300, LARGE_MOST = 2000000, LARGE_FEW = 300000 };
 
 struct work {
     uint64_t random;
+    size_t most; /* bytes of a block */
     size_t refused;
 };
 
@@ -34,16 +35,16 @@ static void check(const unsigned char *block, size_t size)
     CHECK(block[0] == mark_of(block, size) && block[size - 1] == mark_of(block, size));
 }
 
-static size_t choose_size(uint64_t *random)
+static size_t choose_size(struct work *work)
 {
-    switch (random_below(random, 40)) {
+    switch (random_below(&work->random, 40)) {
     case 0:
-        return 1 + random_below(random, 2000000);
+        return 1 + random_below(&work->random, work->most);
     case 1:
     case 2:
-        return 1 + random_below(random, 100000);
+        return 1 + random_below(&work->random, 100000);
     default:
-        return 1 + random_below(random, 1200);
+        return 1 + random_below(&work->random, 1200);
     }
 }
 
@@ -86,7 +87,7 @@ static void churn(struct work *work)
     static _Thread_local size_t sizes[SLOTS];
     for (int i = 0; i < OPERATIONS; i++) {
         size_t slot = random_below(&work->random, SLOTS);
-        size_t size = choose_size(&work->random);
+        size_t size = choose_size(work);
         if (blocks[slot] != NULL) {
             check(blocks[slot], sizes[slot]);
             if (random_below(&work->random, 4) == 0) {
@@ -115,10 +116,10 @@ static void *churn_in_thread(void *argument)
 static void churn_in_threads(struct work *total)
 {
     pthread_t threads[THREADS];
-    struct work works[THREADS] = {{0}};
+    struct work works[THREADS];
     bool started[THREADS];
     for (size_t i = 0; i < THREADS; i++) {
-        works[i].random = total->random + i;
+        works[i] = (struct work){.random = total->random + i, .most = total->most};
         started[i] = pthread_create(&threads[i], NULL, churn_in_thread, &works[i]) == 0;
         total->refused += !started[i];
     }
@@ -133,7 +134,7 @@ static void churn_in_child(struct work *work)
 {
     pid_t child = fork();
     if (child == 0) {
-        struct work own = {.random = work->random + 77};
+        struct work own = {.random = work->random + 77, .most = work->most};
         churn(&own);
         _exit(own.refused != 0);
     }
@@ -146,7 +147,7 @@ static void churn_in_child(struct work *work)
 
 size_t workload_try(void)
 {
-    struct work work = {.random = 5};
+    struct work work = {.random = 5, .most = LARGE_MOST};
     churn(&work);
     family.malloc_trim(0);
     churn_in_threads(&work);
@@ -161,14 +162,21 @@ void workload_run(void)
     CHECK(workload_try() == 0);
 }
 
+void workload_run_alone(void)
+{
+    struct work work = {.random = 5, .most = LARGE_FEW};
+    churn(&work);
+    CHECK(work.refused == 0);
+}
+
 static unsigned char *held[HELD];
 static size_t held_sizes[HELD];
 
 void workload_hold(void)
 {
-    uint64_t random = 3;
+    struct work work = {.random = 3, .most = LARGE_MOST};
     for (int i = 0; i < HELD; i++) {
-        held_sizes[i] = choose_size(&random) % 300000 + 1;
+        held_sizes[i] = choose_size(&work) % LARGE_FEW + 1;
         held[i] = family.malloc(held_sizes[i]);
         CHECK(held[i] != NULL);
         fill(held[i], held_sizes[i]);

@@ -11,6 +11,9 @@ void workload_run(void);
 /* The same, where requests may be refused: with ENOMEM. Returns how many were. */
 size_t workload_try(void);
 
+/* As workload_run, without threads, a fork, a trim, and large blocks, which needs about 10 MiB. */
+void workload_run_alone(void);
+
 /* Blocks with a pattern, to be looked at again when the worst is over. */
 void workload_hold(void);
 void workload_check_held(void);

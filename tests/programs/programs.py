@@ -66,6 +66,15 @@ def maps_library(pid: int) -> bool:
         return False
 
 
+def is_shut_in(pid: int) -> bool:
+    """True if the process has a seccomp filter."""
+    try:
+        status = Path("/proc", str(pid), "status").read_text()
+    except OSError:
+        return False
+    return "\nSeccomp:\t2\n" in status
+
+
 def name_of(pid: int) -> str:
     """The name of the process, or nothing if it has gone."""
     try:

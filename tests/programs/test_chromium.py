@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import grp
+import json
 import os
+import pwd
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from programs import ProgramTest, descendants, environment, maps_library, name_of
+from programs import LIBRARY, ProgramTest, descendants, environment, is_shut_in, maps_library, name_of
 
 PAGE = """<!doctype html><title>test</title><style>div {{ display: inline-block; animation: a 1s infinite }}
 @keyframes a {{ from {{ transform: rotate(0) }} to {{ transform: rotate(360deg) }} }}</style>
@@ -80,28 +87,49 @@ class Chromium(ProgramTest):
         """three pages with canvas, 500 boxes, 4 workers and WebCrypto; the DOM compared, pictures taken"""
         self.assertEqual(self.answers(True), self.answers(False))
 
-    def test_library_is_in_all_processes(self) -> None:
-        """an open browser has the library mapped in its browser, renderer and service processes"""
+    @contextmanager
+    def browser(self, *options: str, library: Path = LIBRARY, user: str | None = None) -> Iterator[dict[int, str]]:
+        """An open one's processes and their titles."""
         page = self.directory / "page.html"
         page.write_text(PAGE.format(number=1))
-        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"]
+        command = ["chromium", "--headless", "--disable-gpu", "--remote-debugging-port=0", *options]
         command += [f"--user-data-dir={self.directory}/profile", page.as_uri()]
+        settings = environment(True) | {"LD_PRELOAD": str(library), "HOME": str(self.directory)}
         with (self.directory / "log").open("wb") as log:
             process = subprocess.Popen(
-                command, env=environment(True), stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
-            )
+                command, env=settings, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, user=user,
+                group=user and grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name, extra_groups=[] if user else None,
+            )  # fmt: skip
             try:
                 time.sleep(8)
-                self.assertIsNone(process.poll())
+                self.assertIsNone(process.poll(), (self.directory / "log").read_text(errors="replace")[-1000:])
                 browsers = [pid for pid in descendants(process.pid) if name_of(pid) == "chromium"]
                 # Chromium's children write their title over the command line, with spaces.
-                titles = [Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") for pid in browsers]
-                self.assertTrue(any(" --type=renderer " in title for title in titles), titles)
-                self.assertTrue(any(" --type=utility " in title for title in titles), titles)
-                self.assertEqual([pid for pid in browsers if not maps_library(pid)], [])
+                yield {pid: Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") for pid in browsers}
             finally:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+    def test_library_is_in_all_processes(self) -> None:
+        """an open browser has the library mapped in its browser, renderer and service processes"""
+        with self.browser("--no-sandbox") as titles:
+            for kind in ("renderer", "utility"):
+                self.assertTrue(any(f" --type={kind} " in title for title in titles.values()), titles)
+            self.assertEqual([pid for pid in titles if not maps_library(pid)], [])
+
+    def test_sandbox(self) -> None:
+        """an open browser of a user without rights: its renderers are in Chromium's sandbox, and the page becomes ready"""
+        self.directory.chmod(0o777)
+        library = Path(shutil.copy(LIBRARY, self.directory))
+        with self.browser("--disable-dev-shm-usage", library=library, user="nobody") as titles:
+            renderers = [pid for pid, title in titles.items() if " --type=renderer " in title]
+            self.assertTrue(renderers, titles)
+            for pid in renderers:
+                self.assertTrue(is_shut_in(pid))
+                self.assertIn(str(library), Path(f"/proc/{pid}/maps").read_text())
+            port = (self.directory / "profile/DevToolsActivePort").read_text().split()[0]
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=30) as answer:
+                self.assertIn("ready", [target["title"] for target in json.load(answer)])
 
 
 if __name__ == "__main__":

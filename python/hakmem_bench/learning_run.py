@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hakmem_bench import counting, learning, learning_log, policies, runner, schedule, suite, watching
+from hakmem_bench import counting, learning, learning_log, policies, programs, runner, schedule, suite, watching
 from hakmem_bench.counting import Counted
 from hakmem_bench.model import OURS, Counts, Peer, Result, Sample, Test
 from hakmem_cli.arguments import named
@@ -19,6 +19,7 @@ from hakmem_cli.arguments import named
 LEARNING = "learning"
 WARM = "learning, warm"
 LOADED = "hakmem, warm"
+_BOTH = (OURS, LEARNING)
 PARTS = ("bigcache", "sites", "classes", "elo", "evolution")
 
 # Those that take minutes for 2 MiB blocks, and second builds of the same, are left out.
@@ -133,25 +134,29 @@ class Stage:
         )
 
 
-def _suite() -> tuple[Test, ...]:
-    """Each test in which time counts."""
-    return tuple(test for test in suite.TESTS if not test.memory_only)
+def _suite(*, quick: bool) -> list[Stage]:
+    """Each test in which time counts. A hundredth shows in many pairs only, and most tests are short."""
+    if quick:
+        return [Stage("suite", tuple(suite.choose("vm,large,lifetimes,nodes-tree,lua", quick=True)), _BOTH, 9, 2)]
+    tests = [test for test in suite.TESTS if not test.memory_only]
+    real = tuple(test for test in tests if test.group == programs.GROUP)
+    own = tuple(test for test in tests if test.group != programs.GROUP)
+    return [Stage("suite", own, _BOTH, 35, 2), Stage("suite", real, _BOTH, 15, 2)]
 
 
 def stages(*, quick: bool) -> list[Stage]:
     fixed = (OURS, *policies.names())
     less = tuple(without(part) for part in PARTS)
     warm = (LEARNING, WARM, LOADED)
-    quick_suite = tuple(suite.choose("vm,large,lifetimes,nodes-tree,lua", quick=True))
     return [
         Stage("large", learning.LARGE, (*fixed, LEARNING, WARM, *PEERS), 5, 1, earlier=learning.LARGE),
         Stage("warm", learning.WARM_CLASSES, (OURS, *warm), 9, 1, earlier=(learning.EARLIER_CLASSES,)),
         Stage("warm", (learning.WARM_RECORDS,), (*fixed, *warm), 6, 1, told=True, earlier=(learning.EARLIER_RECORDS,)),
         Stage("drawn", learning.DRAWN, (*fixed, LEARNING), 1, 1, told=True),
         Stage("phases", (learning.PHASES,), (*fixed, LEARNING, *less), 2, 1, told=True),
-        Stage("adversary", (learning.ADVERSE,), (OURS, LEARNING), 3, 1, told=True),
+        Stage("adversary", (learning.ADVERSE,), _BOTH, 3, 1, told=True),
         Stage("classes", learning.CLASS_FIT, (OURS, LEARNING, without("classes")), 5, 2, short=True),
-        Stage("suite", quick_suite if quick else _suite(), (OURS, LEARNING), 9, 2),
+        *_suite(quick=quick),
     ]
 
 

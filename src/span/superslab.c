@@ -15,10 +15,12 @@ enum { VAIN_ROOMS = 8, ROOMIEST_SPREAD = SUPERSLAB_UNITS / 4, NEWEST_CANDIDATES 
 
 size_t superslab_end;
 
-/* A call: where processors may not have an instruction for it, that is shorter by far than the code. */
+/* A call: where processors may not have an instruction for it, that is shorter by far than the code. None and all are the most frequent. */
 static NOINLINE unsigned count_units(bits128 units)
 {
-    return count_ones128(units);
+    if (units == 0)
+        return 0;
+    return ~units == 0 ? SUPERSLAB_UNITS : count_ones128(units);
 }
 
 static unsigned free_units(const struct superslab *s)
@@ -169,13 +171,14 @@ bool superslab_commit(size_t first, size_t count)
     return true;
 }
 
-/* The run of ones around bit `at`, which is one. */
-static bits128 hole_around(bits128 ones, unsigned at)
+/* Where the hole ends in which unit `at` is, and how long it is. */
+ALWAYS_INLINE unsigned hole_end(const struct superslab *s, unsigned at, unsigned *units)
 {
-    bits128 above = ~(ones >> at) == 0 ? ~(bits128)0 : mask128(lowest_one128(~(ones >> at)));
-    bits128 zeros_below = ~ones & mask128(at);
-    unsigned first = zeros_below == 0 ? 0 : highest_one128(zeros_below) + 1;
-    return (above << at | mask128(at)) & ~mask128(first);
+    bits128 used_above = s->used >> at;
+    bits128 used_below = s->used & mask128(at);
+    unsigned end = used_above != 0 ? at + lowest_one128(used_above) : SUPERSLAB_UNITS;
+    *units = end - (used_below != 0 ? highest_one128(used_below) + 1 : 0);
+    return end;
 }
 
 /* The tightest of the places in `s` where `units` ones begin, if it is tighter than the best so far. */
@@ -183,11 +186,11 @@ static void find_in(struct place *best, struct superslab *s, bits128 ones, unsig
 {
     for (bits128 starts = run_starts128(ones, units) & places; starts != 0;) {
         unsigned at = lowest_one128(starts);
-        bits128 hole = hole_around(~s->used, at);
-        unsigned left = count_units(hole) - units;
-        if (best->superslab == NULL || left < best->left)
-            *best = (struct place){s, at, left};
-        starts &= ~hole;
+        unsigned hole;
+        unsigned end = hole_end(s, at, &hole);
+        if (best->superslab == NULL || hole - units < best->left)
+            *best = (struct place){s, at, hole - units};
+        starts &= ~mask128(end);
     }
 }
 

@@ -88,7 +88,18 @@ static void one_shot_handlers_are_forgotten(void)
     calls = 0;
     raise(SIGUSR1);
     CHECK(calls == 1);
+    CHECK(sigaction(SIGUSR1, NULL, &old) == 0);
+    CHECK(old.sa_handler == SIG_DFL && (old.sa_flags & SA_SIGINFO) == 0);
     CHECK(signal(SIGUSR1, SIG_IGN) == SIG_DFL);
+}
+
+/* Though somebody adds SA_NODEFER. */
+static void handlers_of_signal_keep_their_signal_back(void)
+{
+    struct sigaction old;
+    signal(SIGUSR1, plain);
+    CHECK(sigaction(SIGUSR1, NULL, &old) == 0);
+    CHECK(sigismember(&old.sa_mask, SIGUSR1) == 1 && sigismember(&old.sa_mask, SIGUSR2) == 0);
 }
 
 static bool restarts(void)
@@ -225,6 +236,7 @@ int main(void)
     actions_are_returned_as_given();
     handlers_get_what_the_kernel_gives();
     one_shot_handlers_are_forgotten();
+    handlers_of_signal_keep_their_signal_back();
     siginterrupt_is_remembered();
     sigset_holds();
     bad_numbers_are_refused();

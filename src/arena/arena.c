@@ -93,6 +93,12 @@ static size_t range_ahead(size_t range)
     return is_limited ? range : clamp_size(range * AHEAD_TIMES, AHEAD_LEAST, range_most);
 }
 
+/* Is more to be reserved for `range` bytes? */
+static bool is_short(const struct table *table, size_t range)
+{
+    return !reserved_whole && table_bytes(table, range) > table->reserved;
+}
+
 static bool reserve_up_to(struct table *table, size_t bytes)
 {
     if (os_reserve(table->base + table->reserved, bytes - table->reserved) == NULL)
@@ -111,20 +117,22 @@ static bool commit_up_to(struct table *table, size_t bytes)
     return true;
 }
 
-/* Makes the table long enough for `range` bytes. */
-static bool extend_table(struct table *table, size_t range)
+static bool extend_table(struct table *table, size_t range, size_t ahead)
 {
     size_t bytes = table_bytes(table, range);
-    bool is_reserved = reserved_whole || bytes <= table->reserved || reserve_up_to(table, table_bytes(table, range_ahead(range)))
-                       || reserve_up_to(table, bytes);
+    bool is_reserved = !is_short(table, range) || reserve_up_to(table, table_bytes(table, ahead)) || reserve_up_to(table, bytes);
     return is_reserved && commit_up_to(table, bytes);
 }
 
 static bool extend_tables(size_t range)
 {
-    for (int i = 0; i < TABLES; i++)
-        if (!extend_table(&tables[i], range))
+    size_t ahead = 0;
+    for (int i = 0; i < TABLES; i++) {
+        if (ahead == 0 && is_short(&tables[i], range))
+            ahead = range_ahead(range);
+        if (!extend_table(&tables[i], range, ahead))
             return false;
+    }
     return true;
 }
 

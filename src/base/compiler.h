@@ -3,6 +3,8 @@
 #ifndef HAK_BASE_COMPILER_H
 #define HAK_BASE_COMPILER_H
 
+#include <features.h>
+
 /* Is this the hardened library? Of the same sources; its own are api/hardened.c, heap/seal.c, delay.c and
  * fence.c, large/fenced.c and base/zero.c. */
 enum { HARDENED = HAK_HARDENED };
@@ -19,6 +21,12 @@ enum { HARDENED = HAK_HARDENED };
 /* Functions that a program may have called the library by, and that stacks leave out (observe/stack.h). */
 #define ENTRANCE __attribute__((section("hak_entrance")))
 #define HIDDEN __attribute__((visibility("hidden")))
+/* A function that glibc has, and other libcs may not have. A weak reference alone would not bring it in from glibc's archive. */
+#if defined(__GLIBC__)
+#define OF_GLIBC
+#else
+#define OF_GLIBC __attribute__((weak))
+#endif
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define UNSANITIZED __attribute__((no_sanitize("address", "thread")))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))

@@ -88,13 +88,17 @@ static bool is_wanted(const char *kind, int number)
     return kind == closed_page && is_handled(number);
 }
 
+/* Of another fault nothing is done, not even errno looked at: it may be one of those that Wine's handlers begin by putting the
+ * thread pointer right. */
 static void report(int number, siginfo_t *info, void *context)
 {
-    int saved = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
     struct guard_place place;
     uint32_t none = REPORT_NONE;
     bool is_guarded = info->si_code > 0 && guard_find(address, &place) && place.slot != NULL;
+    if (!is_guarded && load_relaxed(&report_state) != REPORT_BEGUN)
+        return;
+    int saved = errno;
     const char *kind = is_guarded ? kind_of(address, place, context) : NULL;
     if (is_guarded && !is_wanted(kind, number)
         && __atomic_compare_exchange_n(&report_state, &none, (uint32_t)REPORT_BEGUN, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -118,10 +122,13 @@ void guard_report_forked(void)
     store_relaxed(&report_state, (uint32_t)REPORT_NONE);
 }
 
+/* In the midst of a request that will be served, whatever comes of this. */
 void guard_report_start(void)
 {
+    int saved = errno;
     if (os_call_first != NULL)
         os_call_first(SIGSEGV, report);
     else
         os_set_handler(SIGSEGV, report_and_hand_on, &before);
+    errno = saved;
 }

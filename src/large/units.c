@@ -29,15 +29,19 @@ static void clear_each(uintptr_t *tag, size_t count)
             store_relaxed(&tag[i], (uintptr_t)TAG_NONE);
 }
 
-/* Looks before it writes, at a cache line at a time: most of the tags of a large block have been cleared, or never touched. Nobody else
- * writes them. */
+ALWAYS_INLINE uintptr_t any_of_two(const uintptr_t *tag)
+{
+    return load_relaxed(&tag[0]) | load_relaxed(&tag[1]);
+}
+
+/* Looks before it writes, at eight at a time: most of the tags of a large block have been cleared, or never touched. */
 void units_clear_tags(const char *at, size_t units)
 {
-    enum { LINE = 8 };
+    enum { GROUP = 8 };
     uintptr_t *tag = arena.tags + arena_unit(at);
-    for (; units >= LINE; tag += LINE, units -= LINE)
-        if ((tag[0] | tag[1] | tag[2] | tag[3] | tag[4] | tag[5] | tag[6] | tag[7]) != TAG_NONE)
-            clear_each(tag, LINE);
+    for (; units >= GROUP; tag += GROUP, units -= GROUP)
+        if ((any_of_two(tag) | any_of_two(tag + 2) | any_of_two(tag + 4) | any_of_two(tag + 6)) != TAG_NONE)
+            clear_each(tag, GROUP);
     clear_each(tag, units);
 }
 

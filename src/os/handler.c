@@ -23,10 +23,13 @@ void os_set_handler(int number, os_handler *handler, struct sigaction *before)
 void os_hand_on(int number, siginfo_t *info, void *context, const struct sigaction *before)
 {
     if (!os_has_handler(before)) {
-        (void)sigaction(number, before, NULL);
+        bool done = sigaction(number, before, NULL) == 0;
         /* What the processor has raised comes again; what somebody has sent does not. */
-        if (info->si_code <= 0)
-            (void)raise(number);
+        if (done && info->si_code <= 0)
+            done = raise(number) == 0;
+        /* Forbidden, in a sandbox: it would come again for ever, or never. */
+        if (!done && before->sa_handler == SIG_DFL)
+            (void)kernel(SYS_exit_group, 128 + number, 0, 0, 0, 0);
     } else if ((before->sa_flags & SA_SIGINFO) != 0) {
         before->sa_sigaction(number, info, context);
     } else {
@@ -35,17 +38,18 @@ void os_hand_on(int number, siginfo_t *info, void *context, const struct sigacti
 }
 
 /* The kernel's set, not libc's, which leaves out signals of its own. */
-uint64_t os_block_signals(void)
+struct os_signals os_block_signals(void)
 {
-    const uint64_t all = UINT64_MAX;
-    uint64_t before = 0;
-    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0);
+    const uint64_t most = ~((uint64_t)1 << (SIGSYS - 1));
+    struct os_signals before = {0};
+    before.blocked = !is_error(kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&most, (long)&before.mask, sizeof most, 0));
     return before;
 }
 
-void os_unblock_signals(uint64_t before)
+void os_unblock_signals(struct os_signals before)
 {
-    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0);
+    if (before.blocked)
+        (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before.mask, 0, sizeof before.mask, 0);
 }
 
 void os_find_sigaction(void)

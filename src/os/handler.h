@@ -20,16 +20,24 @@ ALWAYS_INLINE bool os_has_handler(const struct sigaction *action)
  * and may hand on to it; else it runs on the program's alternate stack, if there is one. */
 void os_set_handler(int number, os_handler *handler, struct sigaction *before);
 
-/* Hands a signal on to who was there before. Back from this, a fault that nobody has handled comes again, for the kernel. */
+/* Hands a signal on to who was there before. Back from this, a fault that nobody has handled comes again, for the kernel; where the
+ * kernel may not be told, the process ends here, with the status that shells give such an end. */
 void os_hand_on(int number, siginfo_t *info, void *context, const struct sigaction *before);
 
 /* `handler` is called before the program's own, the present one and later ones, and the program sees nothing of it; but no more
  * where the program asks for the default action later. In override/signals.c; null where that is not in the link. */
 HIDDEN void os_call_first(int number, os_handler *handler) __attribute__((weak));
 
-/* Keeps all signals from the calling thread. Returns what was kept from it before, for os_unblock_signals. */
-uint64_t os_block_signals(void);
-void os_unblock_signals(uint64_t before);
+/* What was kept from a thread before, if anything could be changed. */
+struct os_signals {
+    uint64_t mask;
+    bool blocked;
+};
+
+/* Keeps all signals from the calling thread but SIGSYS, by which a sandbox may answer a system call: were that blocked, the call
+ * would end the process. */
+struct os_signals os_block_signals(void);
+void os_unblock_signals(struct os_signals before);
 
 /* Looks for libc's sigaction, under the loader's lock if override/signals.c stands in front of it. All of the above can then be
  * done anywhere. */

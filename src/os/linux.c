@@ -27,6 +27,7 @@
 enum {
     MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
     MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
+    FUTEX_WAIT_PRIVATE = 0 | 128,
     FUTEX_CMP_REQUEUE_PRIVATE = 4 | 128,
     FUTEX_WAKE_OP_PRIVATE = 5 | 128,
 };
@@ -39,6 +40,9 @@ enum {
     READ_WRITE = PROT_READ | PROT_WRITE,
 };
 
+/* Nobody waits for it to change. */
+static uint32_t idle_futex;
+
 uint64_t os_calls[OS_CALLS];
 
 static long counted(enum os_call call, long number, long a, long b, long c, long d, long e)
@@ -47,10 +51,31 @@ static long counted(enum os_call call, long number, long a, long b, long c, long
     return kernel(number, a, b, c, d, e);
 }
 
+/* By a rule of a sandbox, and not because of what was asked. */
+static bool is_forbidden(long result)
+{
+    return result == -EPERM || result == -EACCES || result == -ENOSYS;
+}
+
+static long map_as(void *at, size_t bytes, int protection, int flags)
+{
+    return counted(OS_MMAP, SYS_mmap, (long)at, (long)bytes, protection, flags, -1);
+}
+
+/* There are sandboxes that know of few flags (OpenSSH's: EINVAL). Without these two the kernel takes the place as a wish. */
+static COLD void *map_plainly(long refused, void *at, size_t bytes, int protection, int flags)
+{
+    const int wishes = MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    if (refused != -EINVAL && !is_forbidden(refused))
+        return NULL;
+    long result = map_as(at, bytes, protection, flags & ~wishes);
+    return is_error(result) ? NULL : (void *)result;
+}
+
 static void *map(void *at, size_t bytes, int protection, int flags)
 {
-    long result = counted(OS_MMAP, SYS_mmap, (long)at, (long)bytes, protection, flags, -1);
-    return is_error(result) ? NULL : (void *)result;
+    long result = map_as(at, bytes, protection, flags);
+    return UNLIKELY(is_error(result)) ? map_plainly(result, at, bytes, protection, flags) : (void *)result;
 }
 
 static void advise(void *at, size_t bytes, int advice)
@@ -111,9 +136,25 @@ void *os_reserve(void *hint, size_t bytes)
     return at;
 }
 
+static long commit(char *at, size_t bytes)
+{
+    return counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, READ_WRITE, 0, 0);
+}
+
+/* There are sandboxes that allow only so much at a time (Tor's: 20 MiB). */
+static COLD bool commit_in_pieces(long refused, char *at, size_t bytes)
+{
+    const size_t most = 16 * MIB;
+    long result = is_forbidden(refused) ? 0 : refused;
+    for (size_t done = 0; done < bytes && !is_error(result); done += most)
+        result = commit(at + done, min_size(most, bytes - done));
+    return !is_error(result);
+}
+
 bool os_commit(void *at, size_t bytes)
 {
-    return !is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, READ_WRITE, 0, 0));
+    long result = commit(at, bytes);
+    return LIKELY(!is_error(result)) || commit_in_pieces(result, at, bytes);
 }
 
 bool os_is_beyond(size_t bytes)
@@ -184,7 +225,8 @@ bool os_can_move(void *from, size_t bytes)
     long result = counted(OS_MREMAP, SYS_mremap, (long)from, (long)bytes, (long)most, 0, 0);
     if (!is_error(result))
         os_release((char *)from + bytes, most - bytes);
-    return result != -EFAULT;
+    /* What a sandbox forbids here, it may forbid there. */
+    return result != -EFAULT && !is_forbidden(result);
 }
 
 bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
@@ -192,9 +234,6 @@ bool os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
     return !is_error(counted(OS_MREMAP, SYS_mremap, (long)from, (long)old_bytes, (long)new_bytes,
                             MREMAP_MAYMOVE | MREMAP_FIXED, (long)to));
 }
-
-/* Nobody waits for it. */
-static uint32_t idle_futex;
 
 /* 0: the word has the value; -EAGAIN: it has another; else it is not to be read. Waiters are moved only if the futex has the value:
  * here none are, and there are none. Before it looks, the kernel announces itself to those who change the other futex
@@ -239,15 +278,24 @@ void os_release(void *at, size_t bytes)
     (void)counted(OS_MUNMAP, SYS_munmap, (long)at, (long)bytes, 0, 0, 0);
 }
 
+static long membarrier(int command)
+{
+    return counted(OS_MEMBARRIER, SYS_membarrier, command, 0, 0, 0, 0);
+}
+
 bool os_barrier(void)
 {
     static int registered;
-    if (!load_relaxed(&registered)) {
-        if (is_error(counted(OS_MEMBARRIER, SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0)))
+    long result = -EPERM; /* what a process is told that is not registered: gVisor's forks are not, though their parents were */
+    if (load_relaxed(&registered))
+        result = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    if (result == -EPERM) {
+        if (is_error(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)))
             return false;
         store_relaxed(&registered, 1);
+        result = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     }
-    return !is_error(counted(OS_MEMBARRIER, SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0));
+    return !is_error(result);
 }
 
 /* No entropy, or a seccomp filter: what differs between runs is where the kernel put us, and what it gave the program's start. Each is
@@ -325,8 +373,9 @@ bool os_thread_is_gone(struct os_thread thread)
            && kernel(SYS_tgkill, thread.process, thread.number, 0, 0, 0) == -ESRCH;
 }
 
+/* By the call that locks need anyway: a sandbox that knows of malloc allows it. */
 void os_sleep(uint32_t ms)
 {
     const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)kernel(SYS_nanosleep, (long)&time, 0, 0, 0, 0);
+    (void)kernel6(SYS_futex, (long)&idle_futex, FUTEX_WAIT_PRIVATE, 0, (long)&time, 0, 0);
 }

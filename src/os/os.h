@@ -164,7 +164,7 @@ void os_streams_after_fork(void);
 /* Starts it: it runs body() and ends when that returns. False: there is one that has not wholly ended, or the kernel
  * refuses, or it could not have a copy of `local`; nothing has changed then.
  *
- * All signals are blocked in it. `name`, up to 15 characters that stay where they are, is what ps and top show. Its
+ * All signals but SIGSYS are blocked in it. `name`, up to 15 characters that stay where they are, is what ps and top show. Its
  * thread-local variables are zero, whatever their initializers say, so body sets those that it uses; `local` is the
  * caller's copy of one of them, a word. Of libc, body may call what only asks the kernel or only reads the thread
  * pointer: syscall, errno, clock_gettime, memset; nothing that takes a lock of libc's or knows its

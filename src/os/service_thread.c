@@ -84,6 +84,7 @@ static void forget(void)
 }
 
 enum {
+    FUTEX_WAIT_PRIVATE = 0 | 128, /* of the kernel's interface, whose headers are not everywhere */
     STACK = 32 * 1024,
     WINDOW = 64 * 1024, /* a multiple of every page size */
     /* Of the window, for what libc keeps of a thread (glibc: 2.3 KiB). Less than a page of 4 KiB, so that it and the
@@ -139,17 +140,26 @@ static long clone_thread(char *stack, char *pointer)
     return result;
 }
 
-/* Its own stack is among what is given back: no memory is touched after that. */
+/* Its own stack is among what is given back: no memory of its own is touched after that. Where a sandbox forbids the end, it waits for
+ * ever: for its number to change. */
 static _Noreturn void leave(void *place, size_t bytes)
 {
     __asm__ volatile("syscall\n\t"
                      "movl %[exit], %%eax\n\t"
                      "xorl %%edi, %%edi\n\t"
+                     "syscall\n"
+                     "1:\t"
+                     "movl %[futex], %%eax\n\t"
+                     "movq %%rbx, %%rdi\n\t"
+                     "movl %[wait], %%esi\n\t"
+                     "movl (%%rbx), %%edx\n\t"
+                     "xorl %%r10d, %%r10d\n\t"
                      "syscall\n\t"
-                     "hlt"
+                     "jmp 1b"
                      :
-                     : "a"((long)SYS_madvise), "D"(place), "S"(bytes), "d"((long)MADV_DONTNEED), [exit] "i"(SYS_exit)
-                     : "rcx", "r11", "memory");
+                     : "a"((long)SYS_madvise), "D"(place), "S"(bytes), "d"((long)MADV_DONTNEED), "b"(&service.number),
+                       [exit] "i"(SYS_exit), [futex] "i"(SYS_futex), [wait] "i"(FUTEX_WAIT_PRIVATE)
+                     : "rcx", "r10", "r11", "memory");
     __builtin_unreachable();
 }
 
@@ -185,21 +195,31 @@ static long clone_thread(char *stack, char *pointer)
     return result;
 }
 
-/* Its own stack is among what is given back: no memory is touched after that. */
+/* Its own stack is among what is given back: no memory of its own is touched after that. Where a sandbox forbids the end, it waits for
+ * ever: for its number to change. */
 static _Noreturn void leave(void *place, size_t bytes)
 {
     register void *from __asm__("x0") = place;
     register size_t length __asm__("x1") = bytes;
     register long advice __asm__("x2") = MADV_DONTNEED;
+    register uint32_t *word __asm__("x9") = &service.number;
     register long number __asm__("x8") = SYS_madvise;
     __asm__ volatile("svc #0\n\t"
                      "mov x8, %[exit]\n\t"
                      "mov x0, xzr\n\t"
+                     "svc #0\n"
+                     "1:\t"
+                     "mov x8, %[futex]\n\t"
+                     "mov x0, x9\n\t"
+                     "mov x1, %[wait]\n\t"
+                     "ldr w2, [x9]\n\t"
+                     "mov x3, xzr\n\t"
                      "svc #0\n\t"
-                     "brk #1"
+                     "b 1b"
                      :
-                     : "r"(from), "r"(length), "r"(advice), "r"(number), [exit] "i"(SYS_exit)
-                     : "memory");
+                     : "r"(from), "r"(length), "r"(advice), "r"(word), "r"(number), [exit] "i"(SYS_exit), [futex] "i"(SYS_futex),
+                       [wait] "i"(FUTEX_WAIT_PRIVATE)
+                     : "x3", "memory");
     __builtin_unreachable();
 }
 
@@ -256,10 +276,13 @@ static bool start(void (*body)(void), const char *name, const void *local)
         return false;
     service.body = body;
     service.name = name;
+    bool was_alone = !load_relaxed(&alone_no_more);
     store_relaxed(&alone_no_more, true);
     bool begun = begin(local);
-    if (!begun)
+    if (!begun) {
+        store_relaxed(&alone_no_more, !was_alone);
         store_release(&service.number, 0u);
+    }
     return begun;
 }
 
@@ -269,8 +292,8 @@ bool os_service_start(void (*body)(void), const char *name, const void *local)
 {
     if (os_service_runs())
         return false;
-    uint64_t before = os_block_signals();
-    bool begun = start(body, name, local);
+    struct os_signals before = os_block_signals();
+    bool begun = before.blocked && start(body, name, local);
     os_unblock_signals(before);
     return begun;
 }

@@ -26,9 +26,8 @@ typedef void plain_handler(int);
 typedef void full_handler(int, siginfo_t *, void *);
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 
-/* libc's own. A static program has it under this name, and so has glibc's shared one; what others have preloaded
- * after us comes first. */
-int __sigaction(int signal, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
+/* libc's own. A static program has it under this name, and so has glibc's shared one; what others have preloaded after us comes first. */
+OF_GLIBC int __sigaction(int signal, const struct sigaction *action, struct sigaction *old);
 
 /* Declared here: which headers have which of them depends on the libc and on the feature macros. */
 HAK_EXPORT plain_handler *bsd_signal(int number, plain_handler *handler);
@@ -98,6 +97,9 @@ static void unwrap(struct sigaction *action, plain_handler *handler, bool full)
 {
     if (action->sa_handler == as_plain(run_alone))
         *action = (struct sigaction){.sa_handler = SIG_DFL};
+    /* Of a handler for one signal that has come the kernel leaves the flags, of which this is ours (change_action). */
+    if (action->sa_handler == SIG_DFL && (action->sa_flags & (int)SA_RESETHAND) != 0 && !full)
+        action->sa_flags &= ~SA_SIGINFO;
     if (action->sa_handler != wrapper())
         return;
     action->sa_handler = handler;
@@ -114,7 +116,7 @@ static uintptr_t changer; /* its thread_self() */
 
 struct change {
     bool is_inner; /* libc's sigaction, which others may have replaced too, has come back to ours */
-    uint64_t mask;
+    struct os_signals before;
 };
 
 /* It takes the other thread a moment, if it runs: it may not, for one of a higher priority that only yields. */
@@ -132,7 +134,7 @@ static struct change begin_change(void)
 {
     if (load_relaxed(&changer) == thread_self() && claim_is_taken(&changing))
         return (struct change){.is_inner = true};
-    struct change change = {.mask = os_block_signals()};
+    struct change change = {.before = os_block_signals()};
     wait_and_claim();
     store_relaxed(&changer, thread_self());
     return change;
@@ -144,7 +146,7 @@ static void end_change(struct change change)
         return;
     store_relaxed(&changer, (uintptr_t)0);
     claim_drop(&changing);
-    os_unblock_signals(change.mask);
+    os_unblock_signals(change.before);
 }
 
 /* libc's, with the wrapper as what the kernel calls, if there is to be a handler. */
@@ -212,9 +214,9 @@ void os_call_first(int number, os_handler *handler)
     }
 }
 
-static plain_handler *install(int number, plain_handler *handler, int flags)
+static plain_handler *install(int number, plain_handler *handler, int flags, sigset_t mask)
 {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags, .sa_mask = mask};
     struct sigaction old;
     if (handler == SIG_ERR) {
         errno = EINVAL;
@@ -226,7 +228,10 @@ static plain_handler *install(int number, plain_handler *handler, int flags)
 HAK_EXPORT plain_handler *signal(int number, plain_handler *handler)
 {
     bool interrupts = is_valid(number) && load_relaxed(&table[number].interrupts);
-    return install(number, handler, interrupts ? 0 : SA_RESTART);
+    sigset_t itself = {0};
+    if (sigaddset(&itself, number) != 0)
+        return SIG_ERR;
+    return install(number, handler, interrupts ? 0 : SA_RESTART, itself);
 }
 
 HAK_EXPORT plain_handler *bsd_signal(int number, plain_handler *handler)
@@ -241,7 +246,7 @@ HAK_EXPORT plain_handler *ssignal(int number, plain_handler *handler)
 
 HAK_EXPORT plain_handler *sysv_signal(int number, plain_handler *handler)
 {
-    return install(number, handler, (int)SA_RESETHAND | SA_NODEFER);
+    return install(number, handler, (int)SA_RESETHAND | SA_NODEFER, (sigset_t){0});
 }
 
 HAK_EXPORT plain_handler *__sysv_signal(int number, plain_handler *handler)
@@ -273,7 +278,7 @@ HAK_EXPORT plain_handler *sigset(int number, plain_handler *disposition)
     bool hold = disposition == SIG_HOLD;
     if (hold && sigaction(number, NULL, &old) != 0)
         return SIG_ERR;
-    if (!hold && (old.sa_handler = install(number, disposition, 0)) == SIG_ERR)
+    if (!hold && (old.sa_handler = install(number, disposition, 0, (sigset_t){0})) == SIG_ERR)
         return SIG_ERR;
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): on Linux it is the calling thread's mask, as in glibc's sigset. */
     if (sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &only, &before) != 0)

@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -56,24 +57,82 @@ static void forbidden(uintptr_t number)
     hostile_become_workload();
 }
 
-/* A sandbox: a call that is not on its list is refused with EPERM, as in a container, or ends the process, as in sshd's and chronyd's.
- * In docs/using.md stands what is to be on it. */
-static void shut_in(uintptr_t otherwise)
+/* Refuses it where this is so of the low half of an argument. */
+static void refuse_where(long number, unsigned argument, unsigned short test, unsigned value, int error)
 {
-    static const unsigned listed[] = {SYS_exit_group, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex,
-                                      SYS_mincore, SYS_prlimit64, SYS_getpid, SYS_gettid, SYS_getrandom, SYS_rt_sigaction};
-    enum { LISTED = sizeof listed / sizeof listed[0], MEMORY = 7 };
-    const int allowed = otherwise == SECCOMP_RET_KILL_PROCESS ? LISTED : MEMORY;
-    struct sock_filter program[2 + LISTED * 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
-    for (int i = 0; i < allowed; i++) {
-        program[1 + i * 2] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, listed[i], 0, 1);
+    const unsigned at = (unsigned)offsetof(struct seccomp_data, args[0]) + argument * 8 + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) * 4;
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
+        BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    filter_calls(program, sizeof program / sizeof program[0]);
+}
+
+/* As in OpenSSH's sandbox. */
+static void few_flags(uintptr_t flags)
+{
+    workload_hold();
+    refuse_where(SYS_mmap, 3, BPF_JSET, (unsigned)flags, EINVAL);
+    workload_run();
+    workload_check_held();
+    hostile_become_workload();
+}
+
+/* As in Tor's sandbox. */
+static void short_stretches(uintptr_t most)
+{
+    workload_hold();
+    refuse_where(SYS_mprotect, 1, BPF_JGT, (unsigned)most, EPERM);
+    void *block = family.malloc(5 * most);
+    CHECK(block != NULL);
+    memset(block, 1, 5 * most);
+    workload_run();
+    family.free(block);
+    workload_check_held();
+    hostile_become_workload();
+}
+
+/* What docs/using.md says that a sandbox must allow, and what libc needs for threads and forks, and to end. */
+static const unsigned memory_calls[] = {SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_exit_group};
+static const unsigned all_calls[] = {
+    SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_exit_group,
+    SYS_prlimit64, SYS_mincore, SYS_getrandom, SYS_getpid, SYS_gettid, SYS_rt_sigaction, SYS_openat, SYS_read, SYS_close,
+    SYS_getdents64, SYS_sched_getaffinity, SYS_membarrier, SYS_tgkill, SYS_clone, SYS_rt_sigprocmask, SYS_prctl, SYS_exit,
+    SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_wait4,
+};
+
+struct sandbox {
+    const unsigned *allowed;
+    unsigned count;
+    unsigned otherwise; /* what becomes of other calls */
+    void (*work)(void);
+};
+
+static const struct sandbox sandboxes[] = {
+    {memory_calls, sizeof memory_calls / sizeof memory_calls[0], SECCOMP_RET_ERRNO | EPERM, workload_run_alone},
+    {all_calls, sizeof all_calls / sizeof all_calls[0], SECCOMP_RET_KILL_PROCESS, workload_run},
+};
+
+/* To the end of the process, with its destructors. */
+static void shut_in(uintptr_t which)
+{
+    enum { MOST = sizeof all_calls / sizeof all_calls[0] };
+    const struct sandbox *box = &sandboxes[which];
+    struct sock_filter program[2 + MOST * 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    for (unsigned i = 0; i < box->count; i++) {
+        program[1 + i * 2] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, box->allowed[i], 0, 1);
         program[2 + i * 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     }
-    program[1 + allowed * 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (unsigned)otherwise);
+    program[1 + box->count * 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, box->otherwise);
     workload_hold();
-    filter_calls(program, (unsigned short)(2 + allowed * 2));
-    workload_run_alone();
+    filter_calls(program, (unsigned short)(2 + box->count * 2));
+    box->work();
     workload_check_held();
+    exit(0);
 }
 
 /* No more memory from the kernel at all: what there is goes on working. Every kind of call that could bring some. */
@@ -150,8 +209,10 @@ const struct hostile_case kernel_cases[] = {
     {"mmap gives nothing more", no_more_memory, SYS_mmap},
     {"mprotect gives nothing more", no_more_memory, SYS_mprotect},
     {"mremap gives nothing more", no_more_memory, SYS_mremap},
-    {"shut in, or refused", shut_in, SECCOMP_RET_ERRNO | EPERM},
-    {"shut in, or killed", shut_in, SECCOMP_RET_KILL_PROCESS},
+    {"shut in, or refused", shut_in, 0},
+    {"shut in, or killed", shut_in, 1},
+    {"mmap knows few flags", few_flags, MAP_NORESERVE | MAP_FIXED_NOREPLACE},
+    {"mprotect of little at a time", short_stretches, (size_t)20 << 20},
     {"no /proc", without_proc, 0},
     {"fixed addresses", with_personality, ADDR_NO_RANDOMIZE},
     {"legacy layout", with_personality, ADDR_COMPAT_LAYOUT},

@@ -30,6 +30,8 @@ class Run:
     stderr: bytes
     served: set[str] = field(default_factory=set)
     """Names of the processes, the command and its descendants, that had the library mapped."""
+    shut_in: set[str] = field(default_factory=set)
+    """Of those, the ones with a seccomp filter."""
 
 
 def environment(preload: bool) -> dict[str, str]:
@@ -66,13 +68,17 @@ def maps_library(pid: int) -> bool:
         return False
 
 
-def is_shut_in(pid: int) -> bool:
-    """True if the process has a seccomp filter."""
+def _filters(pid: int | str) -> int:
     try:
         status = Path("/proc", str(pid), "status").read_text()
     except OSError:
-        return False
-    return "\nSeccomp:\t2\n" in status
+        return 0
+    return int(status.partition("\nSeccomp_filters:")[2].split()[0])
+
+
+def is_shut_in(pid: int) -> bool:
+    """True if the process has a seccomp filter that it has not inherited from this one."""
+    return _filters(pid) > _filters("self")
 
 
 def name_of(pid: int) -> str:
@@ -90,6 +96,7 @@ class Watcher(threading.Thread):
         super().__init__(daemon=True)
         self.pid = pid
         self.served: set[str] = set()
+        self.shut_in: set[str] = set()
         self.finished = threading.Event()
 
     def run(self) -> None:
@@ -98,6 +105,8 @@ class Watcher(threading.Thread):
             for pid in descendants(self.pid):
                 if maps_library(pid):
                     self.served.add(name_of(pid))
+                    if is_shut_in(pid):
+                        self.shut_in.add(name_of(pid))
             pause = min(pause * 2, 0.2)
 
 
@@ -119,7 +128,7 @@ def run(command: list[str], *, preload: bool, cwd: Path | None = None, seconds: 
             watcher.join()
         out.seek(0)
         err.seek(0)
-        return Run(status, out.read(), err.read(), watcher.served)
+        return Run(status, out.read(), err.read(), watcher.served, watcher.shut_in)
 
 
 class ProgramTest(unittest.TestCase):

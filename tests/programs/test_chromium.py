@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from programs import LIBRARY, ProgramTest, descendants, environment, is_shut_in, maps_library, name_of
+from servers import wait_until
 
 PAGE = """<!doctype html><title>test</title><style>div {{ display: inline-block; animation: a 1s infinite }}
 @keyframes a {{ from {{ transform: rotate(0) }} to {{ transform: rotate(360deg) }} }}</style>
@@ -89,7 +89,7 @@ class Chromium(ProgramTest):
 
     @contextmanager
     def browser(self, *options: str, library: Path = LIBRARY, user: str | None = None) -> Iterator[dict[int, str]]:
-        """An open one's processes and their titles."""
+        """An open one, when its page is ready: its processes and their titles."""
         page = self.directory / "page.html"
         page.write_text(PAGE.format(number=1))
         command = ["chromium", "--headless", "--disable-gpu", "--remote-debugging-port=0", *options]
@@ -101,14 +101,23 @@ class Chromium(ProgramTest):
                 group=user and grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name, extra_groups=[] if user else None,
             )  # fmt: skip
             try:
-                time.sleep(8)
-                self.assertIsNone(process.poll(), (self.directory / "log").read_text(errors="replace")[-1000:])
+                wait_until(self.is_ready, process)
                 browsers = [pid for pid in descendants(process.pid) if name_of(pid) == "chromium"]
                 # Chromium's children write their title over the command line, with spaces.
                 yield {pid: Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") for pid in browsers}
             finally:
-                os.killpg(process.pid, signal.SIGKILL)
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+    def is_ready(self) -> bool:
+        """Does the open browser say that its page has done all its work?"""
+        active = self.directory / "profile" / "DevToolsActivePort"
+        if not active.exists() or not active.read_text():
+            return False
+        port = active.read_text().split()[0]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=30) as answer:
+            return "ready" in [target["title"] for target in json.load(answer)]
 
     def test_library_is_in_all_processes(self) -> None:
         """an open browser has the library mapped in its browser, renderer and service processes"""
@@ -118,7 +127,7 @@ class Chromium(ProgramTest):
             self.assertEqual([pid for pid in titles if not maps_library(pid)], [])
 
     def test_sandbox(self) -> None:
-        """an open browser of a user without rights: its renderers are in Chromium's sandbox, and the page becomes ready"""
+        """a user's without rights: its renderers are in Chromium's sandbox, and its page becomes ready"""
         self.directory.chmod(0o777)
         library = Path(shutil.copy(LIBRARY, self.directory))
         with self.browser("--disable-dev-shm-usage", library=library, user="nobody") as titles:
@@ -127,9 +136,6 @@ class Chromium(ProgramTest):
             for pid in renderers:
                 self.assertTrue(is_shut_in(pid))
                 self.assertIn(str(library), Path(f"/proc/{pid}/maps").read_text())
-            port = (self.directory / "profile/DevToolsActivePort").read_text().split()[0]
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=30) as answer:
-                self.assertIn("ready", [target["title"] for target in json.load(answer)])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -53,9 +54,17 @@ class OpenSsh(ProgramTest):
             # Who has said hello and nothing more waits with a child that is shut in.
             with socket.create_connection(("127.0.0.1", port)) as waiting:
                 waiting.sendall(b"SSH-2.0-waits\r\n")
-                wait_until(lambda: any(is_shut_in(pid) for pid in descendants(process.pid)), process)
-                shut_in = [pid for pid in descendants(process.pid) if is_shut_in(pid)]
-                self.assertEqual([maps_library(pid) for pid in shut_in], [preload] * len(shut_in))
+                shut_in: list[int] = []
+
+                def is_waiting() -> bool:
+                    shut_in[:] = [pid for pid in descendants(process.pid) if is_shut_in(pid)]
+                    return bool(shut_in)
+
+                wait_until(is_waiting, process)
+                time.sleep(1)
+                for pid in shut_in:
+                    self.assertTrue(is_shut_in(pid), "it has ended")
+                    self.assertEqual(maps_library(pid), preload)
             with ThreadPoolExecutor(8) as pool:
                 return list(pool.map(lambda number: self.session(port, number), range(SESSIONS)))
 
@@ -77,7 +86,8 @@ class Man(ProgramTest):
         page = self.directory / "long.1"
         paragraphs = [f".SH PART {i}\n\\fBpart\\fR {i} of many, with words that fill lines\n" for i in range(3000)]
         page.write_text(".TH LONG 1\n.TS\nl l.\na\tb\n.TE\n" + "".join(paragraphs))
-        self.compare(["man", "-P", "cat", "-l", str(page)], served="man")
+        done = self.compare(["man", "-P", "cat", "-l", str(page)], served="man")
+        self.assertNotEqual(done.shut_in, set())
 
 
 class Chrony(ProgramTest):
@@ -128,6 +138,7 @@ class Tor(ProgramTest):
             wait_until(lambda: is_shut_in(process.pid), process)
             self.assertEqual(maps_library(process.pid), preload)
             with socket.socket(socket.AF_UNIX) as control, control.makefile("rwb") as lines:
+                control.settimeout(60)
                 control.connect(str(where / "control"))
                 questions = [b"AUTHENTICATE"] + [b"GETINFO version info/names config/names features/names"] * 500
                 lines.write(b"".join(question + b"\r\n" for question in questions) + b"QUIT\r\n")

@@ -589,6 +589,42 @@ class Check(unittest.TestCase):
             report, "hakmem: crash: SIGSEGV at 0x[0-9a-f]+, thread [0-9]+: the address is among the guarded blocks"
         )
 
+    def test_a_fault_ends_the_process_where_it_may_not_set_its_action(self) -> None:
+        program = self.compiled("""
+            #include <errno.h>
+            #include <linux/filter.h>
+            #include <linux/seccomp.h>
+            #include <signal.h>
+            #include <stdlib.h>
+            #include <string.h>
+            #include <sys/prctl.h>
+            #include <sys/syscall.h>
+            int main(int count, char **words)
+            {
+                struct sock_filter filter[] = {
+                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigaction, 0, 1),
+                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                };
+                struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+                void *volatile block = malloc(100);
+                free(block);
+                if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+                    return 1;
+                if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+                    return 1;
+                if (count > 1)
+                    raise(SIGSEGV);
+                *(volatile char *)strlen("") = 1;
+                return 2;
+            }
+        """)
+        for words in ([], ["sent"]):
+            done = run(program, *words, environment={"LD_PRELOAD": str(LIBRARY), "HAKMEM_CRASH": "1"})
+            self.assertEqual(done.returncode, 128 + signal.SIGSEGV, done.stderr)
+            self.assertIn("hakmem: crash: SIGSEGV", done.stderr)
+
     def test_a_mismatch_in_a_program_at_a_fixed_address(self) -> None:
         source = self.directory / "fixed.cpp"
         source.write_text("#include <cstdlib>\nint main() { int *p = new int[3]; std::free(p); }")

@@ -14,6 +14,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "child.h"
+#include "os/handler.h"
 #include "os/os.h"
 #include "process.h"
 #include "refused_call.h"
@@ -358,6 +359,49 @@ static void sleeps_for_its_time(void)
     CHECK(errno == 66);
 }
 
+static void sleeps_where_only_locks_may(void)
+{
+    if (process_is_emulated()) {
+        CANNOT_TRY("the emulator takes no filter");
+        return;
+    }
+    refuse_call(SYS_nanosleep, EPERM);
+    refuse_call(SYS_clock_nanosleep, EPERM);
+    sleeps_for_its_time();
+}
+
+/* A block would be lost in a move that is begun and forbidden. */
+static void what_is_forbidden_is_not_tried(void)
+{
+    if (process_is_emulated()) {
+        CANNOT_TRY("the emulator takes no filter");
+        return;
+    }
+    page = os_page_size();
+    char *at = os_reserve(NULL, 8 * page);
+    CHECK(at != NULL && os_commit(at, 8 * page) && os_can_move(at, 8 * page));
+    refuse_call(SYS_mremap, EPERM);
+    CHECK(!os_can_move(at, 8 * page));
+}
+
+/* What a filter has refused is not put back: nothing was read. */
+static void signals_stay_as_they_are_where_they_cannot_be_kept_back(void)
+{
+    sigset_t before;
+    sigset_t after;
+    CHECK(sigemptyset(&before) == 0 && sigaddset(&before, SIGUSR1) == 0 && sigprocmask(SIG_BLOCK, &before, NULL) == 0);
+    struct os_signals kept = os_block_signals();
+    CHECK(kept.blocked && sigprocmask(SIG_BLOCK, NULL, &after) == 0);
+    CHECK(sigismember(&after, SIGTERM) == 1 && sigismember(&after, SIGSYS) == 0);
+    os_unblock_signals(kept);
+    CHECK(sigprocmask(SIG_BLOCK, NULL, &after) == 0);
+    CHECK(sigismember(&after, SIGTERM) == 0 && sigismember(&after, SIGUSR1) == 1);
+    kept.blocked = false;
+    kept.mask = 0;
+    os_unblock_signals(kept);
+    CHECK(sigprocmask(SIG_BLOCK, NULL, &after) == 0 && sigismember(&after, SIGUSR1) == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +427,9 @@ int main(void)
         UNIT_TEST(random_numbers_differ),
         UNIT_TEST(random_numbers_differ_by_themselves),
         UNIT_TEST(sleeps_for_its_time),
+        UNIT_TEST(sleeps_where_only_locks_may),
+        UNIT_TEST(what_is_forbidden_is_not_tried),
+        UNIT_TEST(signals_stay_as_they_are_where_they_cannot_be_kept_back),
     };
     return cmocka_run_group_tests_name("os", tests, NULL, NULL);
 }

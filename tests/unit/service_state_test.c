@@ -54,7 +54,7 @@ static uint64_t blockable_signals(void)
 {
     uint64_t bits = 0;
     for (int number = 1; number <= 64; number++)
-        if (number != SIGKILL && number != SIGSTOP)
+        if (number != SIGKILL && number != SIGSTOP && number != SIGSYS)
             bits |= (uint64_t)1 << (number - 1);
     return bits;
 }

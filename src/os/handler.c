@@ -28,7 +28,7 @@ void os_hand_on(int number, siginfo_t *info, void *context, const struct sigacti
         if (done && info->si_code <= 0)
             done = raise(number) == 0;
         /* Forbidden, in a sandbox: it would come again for ever, or never. */
-        if (!done && before->sa_handler == SIG_DFL)
+        if (!done && (before->sa_handler == SIG_DFL || info->si_code > 0))
             (void)kernel(SYS_exit_group, 128 + number, 0, 0, 0, 0);
     } else if ((before->sa_flags & SA_SIGINFO) != 0) {
         before->sa_sigaction(number, info, context);
@@ -42,7 +42,7 @@ struct os_signals os_block_signals(void)
 {
     const uint64_t most = ~((uint64_t)1 << (SIGSYS - 1));
     struct os_signals before = {0};
-    before.blocked = !is_error(kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&most, (long)&before.mask, sizeof most, 0));
+    before.blocked = !is_error(kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&most, (long)&before.mask, sizeof most, 0));
     return before;
 }
 

@@ -34,8 +34,8 @@ struct os_signals {
     bool blocked;
 };
 
-/* Keeps all signals from the calling thread but SIGSYS, by which a sandbox may answer a system call: were that blocked, the call
- * would end the process. */
+/* Keeps all signals from the calling thread but SIGSYS, which stays as it is: a sandbox may answer a system call by it, and were it
+ * blocked, the call would end the process. */
 struct os_signals os_block_signals(void);
 void os_unblock_signals(struct os_signals before);
 

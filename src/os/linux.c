@@ -40,8 +40,9 @@ enum {
     READ_WRITE = PROT_READ | PROT_WRITE,
 };
 
-/* Nobody waits for it to change. */
+/* The one nobody waits for, the other who sleeps. They are two: FUTEX_WAKE_OP wakes one waiter, though it is asked to wake none. */
 static uint32_t idle_futex;
+static uint32_t sleep_futex;
 
 uint64_t os_calls[OS_CALLS];
 
@@ -377,5 +378,5 @@ bool os_thread_is_gone(struct os_thread thread)
 void os_sleep(uint32_t ms)
 {
     const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)kernel6(SYS_futex, (long)&idle_futex, FUTEX_WAIT_PRIVATE, 0, (long)&time, 0, 0);
+    (void)kernel6(SYS_futex, (long)&sleep_futex, FUTEX_WAIT_PRIVATE, 0, (long)&time, 0, 0);
 }

@@ -102,7 +102,7 @@ static const unsigned all_calls[] = {
     SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_exit_group,
     SYS_prlimit64, SYS_mincore, SYS_getrandom, SYS_getpid, SYS_gettid, SYS_rt_sigaction, SYS_openat, SYS_read, SYS_close,
     SYS_getdents64, SYS_sched_getaffinity, SYS_membarrier, SYS_tgkill, SYS_clone, SYS_rt_sigprocmask, SYS_prctl, SYS_exit,
-    SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_wait4,
+    SYS_clone3, SYS_clock_gettime, SYS_set_robust_list, SYS_rseq, SYS_wait4,
 };
 
 struct sandbox {

@@ -73,7 +73,7 @@ def _filters(pid: int | str) -> int:
         status = Path("/proc", str(pid), "status").read_text()
     except OSError:
         return 0
-    return int(status.partition("\nSeccomp_filters:")[2].split()[0])
+    return int((status.partition("\nSeccomp_filters:")[2].split() or ["0"])[0])
 
 
 def is_shut_in(pid: int) -> bool:

@@ -16,6 +16,7 @@
 #include "child.h"
 #include "os/os.h"
 #include "process.h"
+#include "refused_call.h"
 #include "scale.h"
 #include "service.h"
 
@@ -81,6 +82,17 @@ static void signals_are_for_others(void)
     CHECK(pthread_sigmask(SIG_UNBLOCK, &one, NULL) == 0);
     CHECK(handled_in == os_thread_id());
     service_open_gate();
+}
+
+/* The program's handlers would run in it. */
+static void none_begins_where_signals_cannot_be_kept_back(void)
+{
+    if (SERVICE_IS_LIBCS || process_is_emulated()) {
+        CANNOT_TRY("libc blocks the signals, or the emulator takes no filter");
+        return;
+    }
+    refuse_call(SYS_rt_sigprocmask, EPERM);
+    CHECK(!os_service_start(sleep_with_mask, service_name, &initialized) && !os_service_runs());
 }
 
 static size_t counter;
@@ -271,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(is_named),
         UNIT_TEST(signals_are_for_others),
+        UNIT_TEST(none_begins_where_signals_cannot_be_kept_back),
         UNIT_TEST(locks_exclude_it),
         UNIT_TEST(errno_is_its_own),
         UNIT_TEST(stack_protector_works),

@@ -26,6 +26,7 @@ void os_hand_on(int number, siginfo_t *info, void *context, const struct sigacti
         bool done = sigaction(number, before, NULL) == 0;
         /* What the processor has raised comes again; what somebody has sent does not. */
         if (done && info->si_code <= 0)
+            /* cppcheck-suppress unreachableCode ; it returns: the signal is kept back until the handler has ended */
             done = raise(number) == 0;
         /* Forbidden, in a sandbox: it would come again for ever, or never. */
         if (!done && (before->sa_handler == SIG_DFL || info->si_code > 0))

@@ -38,12 +38,14 @@ ALWAYS_INLINE void unlink_superslab(struct span_shard *shard, struct superslab *
 {
     list_remove(with_room(shard, room), &s->link);
     if (with_room(shard, room)->first == NULL)
+        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): room is not 0 */
         shard->rooms &= ~((bits128)1 << (room - 1));
 }
 
 ALWAYS_INLINE void link_superslab(struct span_shard *shard, struct superslab *s, unsigned room)
 {
     list_push_front(with_room(shard, room), &s->link);
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): room is not 0 */
     shard->rooms |= (bits128)1 << (room - 1);
 }
 

@@ -625,6 +625,42 @@ class Check(unittest.TestCase):
             self.assertEqual(done.returncode, 128 + signal.SIGSEGV, done.stderr)
             self.assertIn("hakmem: crash: SIGSEGV", done.stderr)
 
+    def test_the_purger_waits_where_it_may_not_end(self) -> None:
+        program = self.compiled("""
+            #include <errno.h>
+            #include <linux/filter.h>
+            #include <linux/seccomp.h>
+            #include <stdlib.h>
+            #include <string.h>
+            #include <sys/prctl.h>
+            #include <sys/syscall.h>
+            #include <time.h>
+            #include <unistd.h>
+            static void *blocks[40000];
+            int main(void)
+            {
+                struct sock_filter filter[] = {
+                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                };
+                struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+                if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+                    return 1;
+                if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+                    return 1;
+                for (int i = 0; i < 40000; i++)
+                    memset(blocks[i] = malloc(1000), 1, 1000);
+                for (int i = 0; i < 40000; i++)
+                    free(blocks[i]);
+                sleep(3);
+                _exit(clock() < CLOCKS_PER_SEC ? 0 : 2);
+            }
+        """)
+        done = run(program, environment={"LD_PRELOAD": str(LIBRARY), "HAKMEM_PURGE": "delay=100"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_mismatch_in_a_program_at_a_fixed_address(self) -> None:
         source = self.directory / "fixed.cpp"
         source.write_text("#include <cstdlib>\nint main() { int *p = new int[3]; std::free(p); }")

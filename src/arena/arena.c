@@ -124,6 +124,7 @@ static bool extend_table(struct table *table, size_t range, size_t ahead)
     return is_reserved && commit_up_to(table, bytes);
 }
 
+/* Makes the tables long enough for `range` bytes. */
 static bool extend_tables(size_t range)
 {
     size_t ahead = 0;

@@ -7,6 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Of the kernel's interface, whose headers are not everywhere (linux/futex.h). */
+enum {
+    FUTEX_WAIT_PRIVATE = 128,
+    FUTEX_WAKE_PRIVATE = 1 | 128,
+    FUTEX_CMP_REQUEUE_PRIVATE = 4 | 128,
+    FUTEX_WAKE_OP_PRIVATE = 5 | 128,
+};
+
 /* The kernel's answer: a value, or -errno; errno itself is kept. */
 static inline long kernel6(long number, long a, long b, long c, long d, long e, long f)
 {

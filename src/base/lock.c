@@ -9,11 +9,10 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/kernel.h"
 #include "base/shard.h"
 #include "base/thread.h"
 
-/* Of the kernel's interface, whose headers are not everywhere (linux/futex.h). */
-enum { FUTEX_WAIT_PRIVATE = 0 | 128, FUTEX_WAKE_PRIVATE = 1 | 128 };
 
 #define FREE ((uintptr_t)0)
 #define WAITERS ((uintptr_t)1)

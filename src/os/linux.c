@@ -23,13 +23,10 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* Of the kernel's interface, whose headers are not everywhere (linux/membarrier.h, linux/futex.h). */
+/* Of the kernel's interface, whose headers are not everywhere (linux/membarrier.h). */
 enum {
     MEMBARRIER_CMD_PRIVATE_EXPEDITED = 1 << 3,
     MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED = 1 << 4,
-    FUTEX_WAIT_PRIVATE = 128,
-    FUTEX_CMP_REQUEUE_PRIVATE = 4 | 128,
-    FUTEX_WAKE_OP_PRIVATE = 5 | 128,
 };
 
 /* Of FUTEX_WAKE_OP: set the bit with this number; nobody waits. */

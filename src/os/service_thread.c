@@ -84,7 +84,6 @@ static void forget(void)
 }
 
 enum {
-    FUTEX_WAIT_PRIVATE = 128, /* of the kernel's interface, whose headers are not everywhere */
     STACK = 32 * 1024,
     WINDOW = 64 * 1024, /* a multiple of every page size */
     /* Of the window, for what libc keeps of a thread (glibc: 2.3 KiB). Less than a page of 4 KiB, so that it and the

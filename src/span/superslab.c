@@ -34,19 +34,24 @@ ALWAYS_INLINE struct list *with_room(struct span_shard *shard, unsigned room)
     return &shard->by_room[SUPERSLAB_UNITS - room];
 }
 
+/* Of `rooms`, for so many free units: not none. */
+ALWAYS_INLINE bits128 bit_of_room(unsigned room)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): room is not 0 */
+    return (bits128)1 << (room - 1);
+}
+
 ALWAYS_INLINE void unlink_superslab(struct span_shard *shard, struct superslab *s, unsigned room)
 {
     list_remove(with_room(shard, room), &s->link);
     if (with_room(shard, room)->first == NULL)
-        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): room is not 0 */
-        shard->rooms &= ~((bits128)1 << (room - 1));
+        shard->rooms &= ~bit_of_room(room);
 }
 
 ALWAYS_INLINE void link_superslab(struct span_shard *shard, struct superslab *s, unsigned room)
 {
     list_push_front(with_room(shard, room), &s->link);
-    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): room is not 0 */
-    shard->rooms |= (bits128)1 << (room - 1);
+    shard->rooms |= bit_of_room(room);
 }
 
 ALWAYS_INLINE void note_fits(struct span_shard *shard, enum room_kind kind, unsigned units)

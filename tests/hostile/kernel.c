@@ -39,22 +39,26 @@ static void refuse(long number, int error)
     filter_calls(program, sizeof program / sizeof program[0]);
 }
 
+/* After a refusal: what is held stays, and more work is done, here and in a new program. */
+static void go_on(void)
+{
+    workload_run();
+    workload_check_held();
+    hostile_become_workload();
+}
+
 static void refused(uintptr_t number)
 {
     workload_hold();
     refuse((long)number, ENOSYS);
-    workload_run();
-    workload_check_held();
-    hostile_become_workload();
+    go_on();
 }
 
 static void forbidden(uintptr_t number)
 {
     workload_hold();
     refuse((long)number, EPERM);
-    workload_run();
-    workload_check_held();
-    hostile_become_workload();
+    go_on();
 }
 
 /* Refuses it where this is so of the low half of an argument. */
@@ -77,9 +81,7 @@ static void few_flags(uintptr_t flags)
 {
     workload_hold();
     refuse_where(SYS_mmap, 3, BPF_JSET, (unsigned)flags, EINVAL);
-    workload_run();
-    workload_check_held();
-    hostile_become_workload();
+    go_on();
 }
 
 /* As in Tor's sandbox. */
@@ -97,39 +99,38 @@ static void short_stretches(uintptr_t most)
 }
 
 /* What docs/using.md says that a sandbox must allow, and what libc needs for threads and forks, and to end. */
-static const unsigned memory_calls[] = {SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_exit_group};
-static const unsigned all_calls[] = {
+static const unsigned calls[] = {
     SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_exit_group,
     SYS_prlimit64, SYS_mincore, SYS_getrandom, SYS_getpid, SYS_gettid, SYS_rt_sigaction, SYS_openat, SYS_read, SYS_close,
     SYS_getdents64, SYS_sched_getaffinity, SYS_membarrier, SYS_tgkill, SYS_clone, SYS_rt_sigprocmask, SYS_prctl, SYS_exit,
     SYS_clone3, SYS_clock_gettime, SYS_set_robust_list, SYS_rseq, SYS_wait4,
 };
 
+enum { ALL_CALLS = sizeof calls / sizeof calls[0], MEMORY_CALLS = 7 };
+
 struct sandbox {
-    const unsigned *allowed;
-    unsigned count;
+    unsigned allowed;   /* of the calls, the first */
     unsigned otherwise; /* what becomes of other calls */
     void (*work)(void);
 };
 
 static const struct sandbox sandboxes[] = {
-    {memory_calls, sizeof memory_calls / sizeof memory_calls[0], SECCOMP_RET_ERRNO | EPERM, workload_run_alone},
-    {all_calls, sizeof all_calls / sizeof all_calls[0], SECCOMP_RET_KILL_PROCESS, workload_run},
+    {MEMORY_CALLS, SECCOMP_RET_ERRNO | EPERM, workload_run_alone},
+    {ALL_CALLS, SECCOMP_RET_KILL_PROCESS, workload_run},
 };
 
 /* To the end of the process, with its destructors. */
 static void shut_in(uintptr_t which)
 {
-    enum { MOST = sizeof all_calls / sizeof all_calls[0] };
     const struct sandbox *box = &sandboxes[which];
-    struct sock_filter program[2 + MOST * 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
-    for (unsigned i = 0; i < box->count; i++) {
-        program[1 + i * 2] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, box->allowed[i], 0, 1);
+    struct sock_filter program[2 + ALL_CALLS * 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    for (unsigned i = 0; i < box->allowed; i++) {
+        program[1 + i * 2] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1);
         program[2 + i * 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     }
-    program[1 + box->count * 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, box->otherwise);
+    program[1 + box->allowed * 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, box->otherwise);
     workload_hold();
-    filter_calls(program, (unsigned short)(2 + box->count * 2));
+    filter_calls(program, (unsigned short)(2 + box->allowed * 2));
     box->work();
     workload_check_held();
     exit(0);

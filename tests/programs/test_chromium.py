@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import grp
 import json
 import os
 import pwd
@@ -98,7 +97,7 @@ class Chromium(ProgramTest):
         with (self.directory / "log").open("wb") as log:
             process = subprocess.Popen(
                 command, env=settings, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, user=user,
-                group=user and grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name, extra_groups=[] if user else None,
+                group=user and pwd.getpwnam(user).pw_gid, extra_groups=[] if user else None,
             )  # fmt: skip
             try:
                 wait_until(self.is_ready, process)

@@ -26,15 +26,36 @@ CHECKED = dict(os.environ, HAKMEM_CHECK="1", LD_PRELOAD=str(LIBRARY))  # without
 RUN = (sys.executable, str(LAUNCHER), "run", "--check", "--")
 
 
+# From now on the system call ends with EPERM. 0, or it could not be done.
+REFUSE = """
+    #include <errno.h>
+    #include <linux/filter.h>
+    #include <linux/seccomp.h>
+    #include <sys/prctl.h>
+    #include <sys/syscall.h>
+    static int refuse(int number)
+    {
+        struct sock_filter filter[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+        return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0;
+    }
+"""
+
+
 class Check(unittest.TestCase):
     def setUp(self) -> None:
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.directory = Path(directory.name)
 
-    def compiled(self, text: str) -> Path:
+    def compiled(self, text: str, before: str = "") -> Path:
         source = self.directory / "program.c"
-        source.write_text(text)
+        source.write_text(before + text)
         program = source.with_suffix("")
         subprocess.run(["cc", "-g", "-O0", "-w", "-pthread", "-o", program, source, "-lstdc++"], check=True)
         return program
@@ -590,65 +611,41 @@ class Check(unittest.TestCase):
         )
 
     def test_a_fault_ends_the_process_where_it_may_not_set_its_action(self) -> None:
-        program = self.compiled("""
-            #include <errno.h>
-            #include <linux/filter.h>
-            #include <linux/seccomp.h>
+        program = self.compiled(
+            """
             #include <signal.h>
             #include <stdlib.h>
             #include <string.h>
-            #include <sys/prctl.h>
-            #include <sys/syscall.h>
             int main(int count, char **words)
             {
-                struct sock_filter filter[] = {
-                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigaction, 0, 1),
-                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-                };
-                struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
                 void *volatile block = malloc(100);
                 free(block);
-                if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-                    return 1;
-                if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+                if (refuse(SYS_rt_sigaction) != 0)
                     return 1;
                 if (count > 1)
                     raise(SIGSEGV);
                 *(volatile char *)strlen("") = 1;
                 return 2;
             }
-        """)
+        """,
+            REFUSE,
+        )
         for words in ([], ["sent"]):
             done = run(program, *words, environment={"LD_PRELOAD": str(LIBRARY), "HAKMEM_CRASH": "1"})
             self.assertEqual(done.returncode, 128 + signal.SIGSEGV, done.stderr)
             self.assertIn("hakmem: crash: SIGSEGV", done.stderr)
 
     def test_the_purger_waits_where_it_may_not_end(self) -> None:
-        program = self.compiled("""
-            #include <errno.h>
-            #include <linux/filter.h>
-            #include <linux/seccomp.h>
+        program = self.compiled(
+            """
             #include <stdlib.h>
             #include <string.h>
-            #include <sys/prctl.h>
-            #include <sys/syscall.h>
             #include <time.h>
             #include <unistd.h>
             static void *blocks[40000];
             int main(void)
             {
-                struct sock_filter filter[] = {
-                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
-                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-                };
-                struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
-                if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-                    return 1;
-                if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+                if (refuse(SYS_exit) != 0)
                     return 1;
                 for (int i = 0; i < 40000; i++)
                     memset(blocks[i] = malloc(1000), 1, 1000);
@@ -657,7 +654,9 @@ class Check(unittest.TestCase):
                 sleep(3);
                 _exit(clock() < CLOCKS_PER_SEC ? 0 : 2);
             }
-        """)
+        """,
+            REFUSE,
+        )
         done = run(program, environment={"LD_PRELOAD": str(LIBRARY), "HAKMEM_PURGE": "delay=100"})
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -834,28 +833,18 @@ class Check(unittest.TestCase):
         self.assertIn("detected memory leaks", run(program, environment=environment).stderr)
 
     def test_no_leaks_where_the_kernel_does_not_copy(self) -> None:
-        program = self.compiled("""
-            #include <errno.h>
-            #include <linux/filter.h>
-            #include <linux/seccomp.h>
+        program = self.compiled(
+            """
             #include <stdlib.h>
-            #include <sys/prctl.h>
-            #include <sys/syscall.h>
             static void *kept;
             int main(void)
             {
-                struct sock_filter filter[] = {
-                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-                };
-                struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
                 kept = malloc(100);
-                return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-                       || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0;
+                return refuse(SYS_process_vm_readv);
             }
-        """)
+        """,
+            REFUSE,
+        )
         done = run(*RUN, program)
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"^hakmem: warning: leaks are not looked for: .*process_vm_readv is refused\n$")

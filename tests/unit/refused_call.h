@@ -5,7 +5,16 @@
 #include <stdint.h>
 #include <sys/prctl.h>
 
+#include "process.h"
 #include "unit.h"
+
+/* False: they cannot, and it has been said that the test is skipped. */
+static inline bool calls_can_be_refused(const char *test)
+{
+    if (process_is_emulated())
+        check_skipped(test, "the emulator takes no filter");
+    return !process_is_emulated();
+}
 
 /* From now on it ends with this error's number, for ever: for tests, each of which is a process, and their children. */
 static inline void refuse_call(uint32_t number, uint32_t error)

@@ -169,9 +169,35 @@ bool os_is_beyond(size_t bytes)
     return false;
 }
 
-bool os_purge(void *at, size_t bytes)
+enum purge { PURGE_UNKNOWN, PURGE_DONE, PURGE_FEIGNED };
+
+static bool purge(void *at, size_t bytes)
 {
     return !is_error(counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
+}
+
+/* Emulators have taken it for mere advice and answered as if they had followed it (qemu-user before 7.1). A page of our own tells. */
+static COLD enum purge try_purge(void)
+{
+    size_t page = os_page_size();
+    volatile char *at = map(NULL, page, READ_WRITE, PRIVATE_MEMORY);
+    if (at == NULL)
+        return PURGE_UNKNOWN;
+    *at = 1;
+    /* Who refuses it, as for locked memory, knows what it is. */
+    bool does = !purge((void *)at, page) || *at == 0;
+    os_release((void *)at, page);
+    return does ? PURGE_DONE : PURGE_FEIGNED;
+}
+
+bool os_purge(void *at, size_t bytes)
+{
+    static enum purge known;
+    if (!purge(at, bytes))
+        return false;
+    if (UNLIKELY(load_relaxed(&known) == PURGE_UNKNOWN))
+        store_relaxed(&known, try_purge());
+    return load_relaxed(&known) == PURGE_DONE;
 }
 
 bool os_forbid(void *at, size_t bytes)

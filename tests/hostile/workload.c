@@ -35,6 +35,14 @@ static void check(const unsigned char *block, size_t size)
     CHECK(block[0] == mark_of(block, size) && block[size - 1] == mark_of(block, size));
 }
 
+static unsigned char *zeroed(size_t size)
+{
+    unsigned char *block = family.calloc(1, size);
+    for (size_t i = 0; block != NULL && i < size; i++)
+        CHECK(block[i] == 0);
+    return block;
+}
+
 static size_t choose_size(struct work *work)
 {
     switch (random_below(&work->random, 40)) {
@@ -52,7 +60,7 @@ static void *request(struct work *work, size_t size)
 {
     errno = 0;
     void *block = random_below(&work->random, 4) != 0   ? family.malloc(size)
-                  : random_below(&work->random, 2) != 0 ? family.calloc(1, size)
+                  : random_below(&work->random, 2) != 0 ? zeroed(size)
                                                         : family.memalign(256, size);
     if (block == NULL) {
         CHECK(errno == ENOMEM);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -15,6 +16,7 @@
 #include "child.h"
 #include "os/os.h"
 #include "process.h"
+#include "refused_call.h"
 
 static size_t page;
 
@@ -98,6 +100,20 @@ static void refused_purge_keeps_content(void)
     bool gone = os_purge(at, 2 * page);
     check_bytes(at, 2 * page, gone ? 0 : 3);
     CHECK(errno == 44);
+}
+
+/* As emulators have done, which answered that it was done. */
+static void feigned_purge_is_refused(void)
+{
+    if (!calls_can_be_refused(__func__))
+        return;
+    refuse_call(SYS_madvise, 0);
+    char *at = committed(2);
+    memset(at, 3, 2 * page);
+    CHECK(!os_purge(at, 2 * page) && !os_purge(at, page));
+    check_bytes(at, 2 * page, 3);
+    CHECK(os_close(at, page) && os_commit(at, page));
+    check_bytes(at, page, 0);
 }
 
 /* Nor is what it holds shown to the next. */
@@ -326,6 +342,7 @@ int main(void)
         UNIT_TEST(reserves_where_told),
         UNIT_TEST(purged_pages_read_as_zero),
         UNIT_TEST(refused_purge_keeps_content),
+        UNIT_TEST(feigned_purge_is_refused),
         UNIT_TEST(closed_pages_read_as_zero),
         UNIT_TEST(promises_are_the_kernels),
         UNIT_TEST(two_mappings_are_not_all_there_is),

@@ -305,6 +305,15 @@ static const char *value_of(const char *entry, const char *name)
     return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
 }
 
+/* Without libc's help: in most processes it is all that is asked, and would be looked up by the loader. */
+static bool is_ours(const char *entry)
+{
+    const char *prefix = "HAKMEM_";
+    for (; *prefix != '\0' && *prefix == *entry; entry++)
+        prefix++;
+    return *prefix == '\0';
+}
+
 static bool is_known(const char *entry)
 {
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
@@ -328,8 +337,7 @@ static void apply(const struct option *option, const struct meaning *meaning, ch
 
 static void warn_unknown(const char *entry)
 {
-    static const char prefix[] = "HAKMEM_";
-    if (strncmp(entry, prefix, sizeof prefix - 1) != 0 || is_known(entry))
+    if (!is_ours(entry) || is_known(entry))
         return;
     char names[256];
     size_t length = 0;
@@ -342,8 +350,11 @@ void options_load(char **environment)
 {
     if (environment == NULL || os_is_secure())
         return;
+    char **first = environment;
+    while (*first != NULL && !is_ours(*first))
+        first++;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        apply(&options[i], &meanings[i], environment);
-    for (char **entry = environment; *entry != NULL; entry++)
+        apply(&options[i], &meanings[i], first);
+    for (char **entry = first; *entry != NULL; entry++)
         warn_unknown(*entry);
 }

@@ -1,9 +1,6 @@
 #include "base/lock.h"
 
-#include <errno.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alone.h"
 #include "base/atomic.h"
@@ -12,7 +9,6 @@
 #include "base/kernel.h"
 #include "base/shard.h"
 #include "base/thread.h"
-
 
 #define FREE ((uintptr_t)0)
 #define WAITERS ((uintptr_t)1)
@@ -44,9 +40,7 @@ static void pause_briefly(void)
 static void futex(uintptr_t *word, int operation, uint32_t value, const struct timespec *most)
 {
     uint32_t *half = (uint32_t *)(void *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-    int saved = errno;
-    syscall(SYS_futex, half, operation, value, most, NULL, 0);
-    errno = saved;
+    (void)kernel6(SYS_futex, (long)half, operation, (long)value, (long)most, 0, 0);
 }
 
 /* Not for ever: the one that was woken may be in a signal handler, and that may wait for a lock of ours. */

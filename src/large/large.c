@@ -134,19 +134,22 @@ static void release(struct large *block)
     meta_free(block, sizeof *block);
 }
 
+static void evict_before(uint64_t before_ms, size_t most)
+{
+    for (struct large *old; most > 0 && (old = bigcache_evict(before_ms)) != NULL; most--)
+        release(old);
+}
+
 void large_evict_before(uint64_t before_ms)
 {
-    for (struct large *old; (old = bigcache_evict(before_ms)) != NULL;)
-        release(old);
+    evict_before(before_ms, SIZE_MAX);
 }
 
 /* What exceeds the budget, which may have become much smaller: so many blocks at once. */
 static void keep_to_budget(void)
 {
     enum { EVICTED_MOST = 512 };
-    struct large *old;
-    for (int more = EVICTED_MOST; more > 0 && (old = bigcache_evict(0)) != NULL; more--)
-        release(old);
+    evict_before(0, EVICTED_MOST);
 }
 
 void large_evict_all(void)

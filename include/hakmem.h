@@ -88,8 +88,8 @@ enum hak_purge_level {
 HAK_EXPORT size_t hak_purge(enum hak_purge_level level) HAK_NOTHROW;
 
 /* Prepares this thread to serve `count` requests of `size` bytes without asking the system. Returns how
- * many it prepared: less than count when memory is short, 0 for sizes that have no magazine (above
- * 32 KiB; 32,760 bytes in the hardened library), and in check mode. */
+ * many it prepared: less than count when memory is short, 0 for more than the machine has, for sizes that have no magazine
+ * (above 32 KiB; 32,760 bytes in the hardened library), and in check mode. */
 HAK_EXPORT size_t hak_prewarm(size_t size, size_t count) HAK_NOTHROW;
 
 /* Sets the limits on what the process holds in this heap: bytes of its blocks, of what it caches, and of free memory that

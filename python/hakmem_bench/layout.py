@@ -95,6 +95,10 @@ def _sections(name: str, own: set[str]) -> list[str]:
     return [likely] if f"{function}.cold" in own else [likely, unlikely]
 
 
+def _sections_of(names: Iterable[str], own: set[str]) -> set[str]:
+    return {section for name in names for section in _sections(name, own)}
+
+
 def _own(library: Path) -> set[str]:
     """Those that cmake/layout.ld may name: malloc and free among others lie in sections that are nobody else's."""
     command = ["nm", "--defined-only", "--format=sysv", str(library)]
@@ -128,7 +132,10 @@ def write(library: Path) -> dict[str, int]:
     counts = {}
     for name, programs, options in _BLOCKS:
         ran = {function for words in programs for function in _ran(library, own, words, options)}
-        lying_there = {section for function in ran for section in _sections(function, own)} | _named(text, name, own)
+        lying_there = _sections_of(ran, own) | _named(text, name, own)
+        if options is _SOON:  # most processes have no option to read
+            nothing = ("/bin/true",)
+            lying_there -= _sections_of(_ran(library, own, nothing, options) - _ran(library, own, nothing, {}), own)
         sections = lying_there - before
         text = _with_block(text, name, sections)
         counts[name] = len(sections)

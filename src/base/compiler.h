@@ -21,11 +21,12 @@ enum { HARDENED = HAK_HARDENED };
 /* Functions that a program may have called the library by, and that stacks leave out (observe/stack.h). */
 #define ENTRANCE __attribute__((section("hak_entrance")))
 #define HIDDEN __attribute__((visibility("hidden")))
+#define WEAK __attribute__((weak))
 /* A function that glibc has, and other libcs may not have. A weak reference alone would not bring it in from glibc's archive. */
 #if defined(__GLIBC__)
 #define OF_GLIBC
 #else
-#define OF_GLIBC __attribute__((weak))
+#define OF_GLIBC WEAK
 #endif
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define UNSANITIZED __attribute__((no_sanitize("address", "thread")))

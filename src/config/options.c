@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/compiler.h"
 #include "base/fail.h"
 #include "base/fmt.h"
 #include "config/knobs.h"
@@ -346,6 +347,14 @@ static void warn_unknown(const char *entry)
     warn("%s: no such option; the options are %s", entry, names);
 }
 
+static COLD void apply_all(char **environment)
+{
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        apply(&options[i], &meanings[i], environment);
+    for (char **entry = environment; *entry != NULL; entry++)
+        warn_unknown(*entry);
+}
+
 void options_load(char **environment)
 {
     if (environment == NULL || os_is_secure())
@@ -353,8 +362,6 @@ void options_load(char **environment)
     char **first = environment;
     while (*first != NULL && !is_ours(*first))
         first++;
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        apply(&options[i], &meanings[i], first);
-    for (char **entry = first; *entry != NULL; entry++)
-        warn_unknown(*entry);
+    if (*first != NULL)
+        apply_all(first);
 }

@@ -32,6 +32,7 @@
 #include "heap/view.h"
 #include "large/large.h"
 #include "span/limit.h"
+#include "span/span.h"
 
 struct heap *door_enter(void)
 {
@@ -375,16 +376,26 @@ void *door_settle(void *p, size_t bytes)
     return to;
 }
 
+/* So many blocks of the class: more than the machine could ever hold are not begun with. */
+static bool may_promise(unsigned class, size_t count)
+{
+    size_t bytes = size_class_bytes(class);
+    return count <= (SIZE_MAX - UNIT_SIZE) / bytes && span_may_promise(divide_up(count * bytes, UNIT_SIZE));
+}
+
 size_t door_prewarm(size_t size, size_t count)
 {
     struct heap *heap = size <= SMALL_MAX && keeper_now() == NULL ? door_enter() : NULL;
     if (heap == NULL)
         return 0;
     unsigned class = size_class_of(size);
-    magazine_widen(heap, class, count);
-    size_t ready = magazine_count(heap, class) + shelf_room(heap, class);
-    while (ready < count && shelf_prepare(heap, class))
-        ready += size_classes[class].blocks;
+    size_t ready = 0;
+    if (may_promise(class, count)) {
+        magazine_widen(heap, class, count);
+        ready = magazine_count(heap, class) + shelf_room(heap, class);
+        while (ready < count && shelf_prepare(heap, class))
+            ready += size_classes[class].blocks;
+    }
     door_leave(heap);
     return min_size(ready, count);
 }

@@ -1,4 +1,4 @@
-/* What the loader knows of other libraries. Only the shared library can ask it: here, null means that nobody does. */
+/* What the loader knows of other libraries, which only the shared library can ask. */
 #ifndef HAK_OVERRIDE_LATE_LOOKUP_H
 #define HAK_OVERRIDE_LATE_LOOKUP_H
 
@@ -7,11 +7,11 @@ extern "C" {
 #endif
 
 /* A function of the libstdc++ that this process has loaded since we were, which may be private to a plugin; or
- * null. */
-__attribute__((weak, visibility("hidden"))) void *late_lookup(const char *name);
+ * null. Not in the archive. */
+__attribute__((visibility("hidden"))) void *late_lookup(const char *name);
 
 /* The function of this name that the program would have without us; or null. */
-__attribute__((weak, visibility("hidden"))) void *late_lookup_next(const char *name);
+__attribute__((visibility("hidden"))) void *late_lookup_next(const char *name);
 
 #ifdef __cplusplus
 }

@@ -10,27 +10,8 @@
 _Static_assert(SIZE_UNKNOWN == LINKED_SIZE_UNKNOWN, "the two are one");
 
 /* Other names of ours (libc.c), which is not there if a program's own takes its place in the link. */
-extern void *own_malloc(size_t size) __attribute__((weak)) HIDDEN;
-extern void own_free(void *p) __attribute__((weak)) HIDDEN;
-
-/* The operators that others are made of, as the linker finds them: a program may bring these alone. And ours by other names
- * (operators.cpp). An alignment is a std::align_val_t, which is passed as the number that it is. */
-extern linked_new_function linker_new __asm__("_Znwm");
-extern linked_new_function linker_new_array __asm__("_Znam");
-extern linked_new_aligned_function linker_new_aligned __asm__("_ZnwmSt11align_val_t");
-extern linked_new_aligned_function linker_new_array_aligned __asm__("_ZnamSt11align_val_t");
-extern linked_delete_function linker_delete __asm__("_ZdlPv");
-extern linked_delete_function linker_delete_array __asm__("_ZdaPv");
-extern linked_delete_aligned_function linker_delete_aligned __asm__("_ZdlPvSt11align_val_t");
-extern linked_delete_aligned_function linker_delete_array_aligned __asm__("_ZdaPvSt11align_val_t");
-extern linked_new_function own_new HIDDEN;
-extern linked_new_function own_new_array HIDDEN;
-extern linked_new_aligned_function own_new_aligned HIDDEN;
-extern linked_new_aligned_function own_new_array_aligned HIDDEN;
-extern linked_delete_function own_delete HIDDEN;
-extern linked_delete_function own_delete_array HIDDEN;
-extern linked_delete_aligned_function own_delete_aligned HIDDEN;
-extern linked_delete_aligned_function own_delete_array_aligned HIDDEN;
+extern WEAK void *own_malloc(size_t size) HIDDEN;
+extern WEAK void own_free(void *p) HIDDEN;
 
 /* Where a program that is not position-independent takes the address of one, that is a jump to ours, which is taken for
  * another's: nothing is lost but what the door is told. So it is told of families only if it is told of all. */
@@ -44,34 +25,6 @@ ALWAYS_INLINE bool free_is_ours(void)
     return LIKELY(free == own_free);
 }
 
-linked_new_function *linked_others_new(bool array)
-{
-    if (array && linker_new_array != own_new_array)
-        return linker_new_array;
-    return linker_new != own_new ? linker_new : NULL;
-}
-
-linked_new_aligned_function *linked_others_new_aligned(bool array)
-{
-    if (array && linker_new_array_aligned != own_new_array_aligned)
-        return linker_new_array_aligned;
-    return linker_new_aligned != own_new_aligned ? linker_new_aligned : NULL;
-}
-
-static linked_delete_function *others_delete(bool array)
-{
-    if (array && linker_delete_array != own_delete_array)
-        return linker_delete_array;
-    return linker_delete != own_delete ? linker_delete : NULL;
-}
-
-static linked_delete_aligned_function *others_delete_aligned(bool array)
-{
-    if (array && linker_delete_array_aligned != own_delete_array_aligned)
-        return linker_delete_array_aligned;
-    return linker_delete_aligned != own_delete_aligned ? linker_delete_aligned : NULL;
-}
-
 /* malloc, free and these operators: what the loader has found stays as it is. */
 static bool all_ours; /* false: or nobody has looked */
 
@@ -82,7 +35,8 @@ ALWAYS_INLINE bool all_are_ours(void)
 
 static void look(void)
 {
-    store_relaxed(&all_ours, malloc_is_ours() && free_is_ours() && linked_others_new(true) == NULL && others_delete(true) == NULL);
+    bool operators_are = hak_linked_others_new(true) == NULL && hak_linked_others_delete(true) == NULL;
+    store_relaxed(&all_ours, malloc_is_ours() && free_is_ours() && operators_are);
 }
 
 static NOINLINE void *new_at_the_door(size_t size)
@@ -96,24 +50,24 @@ static NOINLINE void *new_array_at_the_door(size_t size)
 }
 
 /* Not in line: its callers here are not FRAGILE. */
-FRAGILE NOINLINE void *linked_new(size_t size)
+FRAGILE NOINLINE void *hak_linked_new(size_t size)
 {
     return malloc_is_ours() ? hot_malloc_or(size, new_at_the_door) : malloc(max_size(size, 1));
 }
 
-FRAGILE NOINLINE void *linked_new_array(size_t size)
+FRAGILE NOINLINE void *hak_linked_new_array(size_t size)
 {
     return malloc_is_ours() ? hot_malloc_or(size, new_array_at_the_door) : malloc(max_size(size, 1));
 }
 
 static void *or_throw(void *block, size_t size)
 {
-    return LIKELY(block != NULL) ? block : operators_new_without_memory(size);
+    return LIKELY(block != NULL) ? block : hak_linked_new_without_memory(size);
 }
 
 static void *array_or_throw(void *block, size_t size)
 {
-    return LIKELY(block != NULL) ? block : operators_new_array_without_memory(size);
+    return LIKELY(block != NULL) ? block : hak_linked_new_array_without_memory(size);
 }
 
 static ENTRANCE NOINLINE void *new_or_throw_at_the_door(size_t size)
@@ -128,26 +82,26 @@ static ENTRANCE NOINLINE void *new_array_or_throw_at_the_door(size_t size)
 
 static NOINLINE void *new_or_throw(size_t size)
 {
-    return or_throw(linked_new(size), size);
+    return or_throw(hak_linked_new(size), size);
 }
 
 static NOINLINE void *new_array_or_throw(size_t size)
 {
-    linked_new_function *others = linked_others_new(false);
+    linked_new_function *others = hak_linked_others_new(false);
     look();
-    return others != NULL ? others(size) : array_or_throw(linked_new_array(size), size);
+    return others != NULL ? others(size) : array_or_throw(hak_linked_new_array(size), size);
 }
 
 /* The operators of most programs. They end in a jump to the door, as malloc does. Not in the hardened library: there a large
  * request passes that door by, and the size that it is told counts the seal. */
-FRAGILE void *linked_new_or_throw(size_t size)
+FRAGILE void *hak_linked_new_or_throw(size_t size)
 {
     if (HARDENED || !malloc_is_ours())
         return new_or_throw(size);
     return hot_malloc_or(size, new_or_throw_at_the_door);
 }
 
-FRAGILE void *linked_new_array_or_throw(size_t size)
+FRAGILE void *hak_linked_new_array_or_throw(size_t size)
 {
     if (HARDENED || !all_are_ours())
         return new_array_or_throw(size);
@@ -167,12 +121,12 @@ static void *new_aligned(size_t alignment, size_t size, enum family family)
     return rounded >= size && rounded > 0 ? aligned_alloc(alignment, rounded) : NULL;
 }
 
-void *linked_new_aligned(size_t alignment, size_t size)
+void *hak_linked_new_aligned(size_t alignment, size_t size)
 {
     return new_aligned(alignment, size, FAMILY_NEW);
 }
 
-void *linked_new_array_aligned(size_t alignment, size_t size)
+void *hak_linked_new_array_aligned(size_t alignment, size_t size)
 {
     return new_aligned(alignment, size, FAMILY_NEW_ARRAY);
 }
@@ -198,7 +152,7 @@ ALWAYS_INLINE void delete(void *p, const struct hot_way *way, size_t size)
 
 static FRAGILE NOINLINE void delete_otherwise(void *p, const struct hot_way *way, size_t size, bool array)
 {
-    linked_delete_function *others = others_delete(array);
+    linked_delete_function *others = hak_linked_others_delete(array);
     look();
     if (others != NULL)
         others(p);
@@ -208,19 +162,19 @@ static FRAGILE NOINLINE void delete_otherwise(void *p, const struct hot_way *way
 
 static FRAGILE NOINLINE void delete_aligned(void *p, size_t alignment, const struct hot_way *way, size_t size, bool array)
 {
-    linked_delete_aligned_function *others = others_delete_aligned(array);
+    linked_delete_aligned_function *others = hak_linked_others_delete_aligned(array);
     if (others != NULL)
         others(p, alignment);
     else
         delete(p, way, size);
 }
 
-FRAGILE void linked_delete(void *p)
+FRAGILE void hak_linked_delete(void *p)
 {
     delete(p, &as_new, SIZE_UNKNOWN);
 }
 
-FRAGILE void linked_delete_array(void *p)
+FRAGILE void hak_linked_delete_array(void *p)
 {
     if (all_are_ours())
         hot_free_by(p, SIZE_UNKNOWN, &as_new_array);
@@ -228,7 +182,7 @@ FRAGILE void linked_delete_array(void *p)
         delete_otherwise(p, &as_new_array, SIZE_UNKNOWN, false);
 }
 
-FRAGILE void linked_delete_sized(void *p, size_t size)
+FRAGILE void hak_linked_delete_sized(void *p, size_t size)
 {
     if (all_are_ours())
         hot_free_by(p, size, &as_new);
@@ -236,7 +190,7 @@ FRAGILE void linked_delete_sized(void *p, size_t size)
         delete_otherwise(p, &as_new, size, false);
 }
 
-FRAGILE void linked_delete_array_sized(void *p, size_t size)
+FRAGILE void hak_linked_delete_array_sized(void *p, size_t size)
 {
     if (all_are_ours())
         hot_free_by(p, size, &as_new_array);
@@ -244,17 +198,17 @@ FRAGILE void linked_delete_array_sized(void *p, size_t size)
         delete_otherwise(p, &as_new_array, size, true);
 }
 
-void linked_delete_aligned(void *p, size_t alignment, size_t size)
+void hak_linked_delete_aligned(void *p, size_t alignment, size_t size)
 {
     delete_aligned(p, alignment, &as_new, size, false);
 }
 
-void linked_delete_array_aligned(void *p, size_t alignment)
+void hak_linked_delete_array_aligned(void *p, size_t alignment)
 {
     delete_aligned(p, alignment, &as_new_array, SIZE_UNKNOWN, false);
 }
 
-void linked_delete_array_aligned_sized(void *p, size_t alignment, size_t size)
+void hak_linked_delete_array_aligned_sized(void *p, size_t alignment, size_t size)
 {
     delete_aligned(p, alignment, &as_new_array, size, true);
 }

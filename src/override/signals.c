@@ -53,8 +53,7 @@ static sigaction_function *libc_sigaction(void)
     static sigaction_function *found;
     sigaction_function *function = load_relaxed(&found);
     if (function == NULL) {
-        if (&late_lookup_next != NULL)
-            function = (sigaction_function *)late_lookup_next(libc_name);
+        function = (sigaction_function *)late_lookup_next(libc_name);
         if (function == NULL)
             function = __sigaction;
         store_relaxed(&found, function);

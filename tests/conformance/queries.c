@@ -163,6 +163,10 @@ void prewarm_prepares_small_sizes(void **state)
     assert_int_equal(family.prewarm(32769, 4), 0);
     assert_int_equal(family.prewarm(SIZE_MAX, 4), 0);
     assert_true(family.prewarm(64, 100000) <= 100000);
+    /* More than any machine has: nothing is used up on the way. */
+    assert_int_equal(family.prewarm(8, SIZE_MAX), 0);
+    assert_int_equal(family.prewarm(32000, SIZE_MAX / 32000), 0);
+    assert_int_equal(family.prewarm(64, (size_t)1 << 46), 0);
 }
 
 void version_is_three_numbers(void **state)

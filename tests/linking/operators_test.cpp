@@ -163,7 +163,10 @@ void the_handler_is_called_until_it_gives_up()
     /* None makes an alignment valid. */
     std::set_new_handler([] { ++handler_calls; });
     CHECK(throws_bad_alloc([] { new_aligned(64, align_val_t{48}); }));
-    CHECK(new_aligned_nothrow(64, align_val_t{48}, std::nothrow) == nullptr);
+    for (std::size_t wrong : {0, 3, 5, 6, 7, 48}) {
+        CHECK(new_aligned_nothrow(64, align_val_t{wrong}, std::nothrow) == nullptr);
+        CHECK(new_array_aligned_nothrow(64, align_val_t{wrong}, std::nothrow) == nullptr);
+    }
     std::set_new_handler(nullptr);
 }
 

@@ -49,8 +49,8 @@ class Fragile(unittest.TestCase):
         self.assertIn("malloc.c: realloc_otherwise", functions)
         self.assertIn("hardened.c: hardened_malloc", functions)
         self.assertIn("hardened.c: hardened_free", functions)
-        self.assertIn("linked.c: linked_new_or_throw", functions)
-        self.assertIn("linked.c: linked_delete_sized", functions)
+        self.assertIn("linked.c: hak_linked_new_or_throw", functions)
+        self.assertIn("linked.c: hak_linked_delete_sized", functions)
         for name, head in functions.items():
             self.assertIn("FRAGILE", head, name)
 

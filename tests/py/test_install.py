@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -86,6 +87,30 @@ class Install(unittest.TestCase):
         flags = self.pkg_config("--static", "--cflags", "--libs", "hakmem") + " -static"
         for language in COMPILERS:
             self.assert_served(self.build(language, f"{language}-static", flags), shared=False, whole=True)
+
+    def test_programs_that_call_little(self) -> None:
+        options = ["-O2", "-flto", "-Wl,--as-needed"]
+        options += [f"-fuse-ld={name}" for name in ("gold", "lld") if shutil.which(f"ld.{name}")]
+        for package, kind in {"hakmem": "-pie", "hakmem-static": "-pie", "--static hakmem": "-static"}.items():
+            flags = self.pkg_config("--cflags", "--libs", *package.split()).split()
+            for language, option in itertools.product(COMPILERS, options):
+                with self.subTest(package=package, language=language, option=option):
+                    program = self.directory / "bare"
+                    must(COMPILERS[language], CONSUMER / f"bare.{language}", "-o", program, option, kind, *flags)
+                    done = run(program, environment={"HAKMEM_MODE": "wrong", "LD_LIBRARY_PATH": str(self.libraries)})
+                    self.assertEqual((done.returncode, done.stdout), (0, "done\n"))
+                    self.assertIn("HAKMEM_MODE=wrong", done.stderr)
+
+    def test_rust(self) -> None:
+        """What a build script prints, as cargo gives it to the compiler."""
+        if shutil.which("rustc") is None:
+            self.skipTest("rustc is not installed")
+        source, program = self.directory / "bare.rs", self.directory / "bare-rust"
+        source.write_text('fn main() { println!("{}", vec!["done"; 100].concat().split_at(4).0); }\n')
+        must("rustc", "-O", source, "-o", program, "-L", f"native={self.libraries}", "-l", "static=hakmem")
+        done = run(program, environment={"HAKMEM_MODE": "wrong"})
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"))
+        self.assertIn("HAKMEM_MODE=wrong", done.stderr)
 
     def configure(self, source: Path, build: Path) -> subprocess.CompletedProcess[str]:
         return run("cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")

@@ -1,4 +1,3 @@
-/* Only in the shared library: a static program has what it was linked with, and its linker warns of dlopen. */
 #include "override/late_lookup.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,7 @@
 #include "heap/fork.h"
 
 #include "arena/meta.h"
+#include "base/alone.h"
 #include "base/atomic.h"
 #include "heap/events.h"
 #include "heap/freeze.h"
@@ -110,6 +111,8 @@ void fork_prepare(void)
     /* From a signal handler that interrupted the allocator: such a child may exec, no more (POSIX). */
     if (fork_holds_any_lock())
         return;
+    if (!alone())
+        os_prepare_barrier();
     os_streams_lock();
     if (view_is(VIEW_UNBORN))
         (void)start_thread(); /* without a heap a signal handler's allocation would want one, and the life lock */

@@ -72,6 +72,7 @@ bool freeze_close(struct heap *heap)
 
 bool freeze_begin(struct heap *heap)
 {
+    os_prepare_barrier();
     lock_take(&heap->lock);
     if (heap->tls != NULL && freeze_close(heap)) {
         if (os_barrier() && load_acquire(&heap->in_door) == 0) {

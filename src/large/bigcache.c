@@ -21,6 +21,9 @@ enum { REST_LEAST = 8, REST_SPREAD = 16 };
 /* Of a shard, by age, at once. */
 enum { EVICTED_MOST = 512 };
 
+/* Moved blocks of up to so much are not given back for requests that are shorter. */
+#define STAYS_MOST (4 * MIB)
+
 #define NEVER UINT64_MAX
 
 struct bigcache_shard bigcache_shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
@@ -267,12 +270,18 @@ static struct bigcache_shard *oldest_shard(void)
     return oldest;
 }
 
-static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms)
+/* The pages of a moved block go with it, and serve nobody else. Longer ones are too much to keep for that. */
+static bool stays(const struct large *block)
+{
+    return block->moved && bytes_of(block) <= STAYS_MOST;
+}
+
+static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms, size_t moved_most)
 {
     lock_take(&shard->lock);
     enlist_latest(shard);
     struct large *oldest = oldest_in(shard);
-    if (oldest != NULL && oldest->freed_ms >= before_ms)
+    if (oldest != NULL && (oldest->freed_ms >= before_ms || (oldest->units > moved_most && stays(oldest))))
         oldest = NULL;
     if (oldest != NULL)
         take_out(shard, oldest);
@@ -288,9 +297,15 @@ struct large *bigcache_evict(uint64_t before_ms)
     for (struct bigcache_shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
         if (load_relaxed(&oldest->oldest_ms) >= before_ms)
             break;
-        evicted = evict_from(oldest, before_ms);
+        evicted = evict_from(oldest, before_ms, SIZE_MAX);
     }
     return evicted;
+}
+
+struct large *bigcache_evict_for(size_t units)
+{
+    struct bigcache_shard *oldest = oldest_shard();
+    return oldest != NULL ? evict_from(oldest, NEVER, units) : NULL;
 }
 
 static NOINLINE void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct list *old)

@@ -36,6 +36,10 @@ struct large *bigcache_get(size_t units, uint32_t site);
  * NULL otherwise. The caller gives its units back. */
 struct large *bigcache_evict(uint64_t before_ms);
 
+/* The oldest, for a request of so many units; NULL too if that is a moved block which is longer, but not very long: its pages would serve
+ * nobody else. */
+struct large *bigcache_evict_for(size_t units);
+
 /* Takes those out that were kept for as long as policy says for their sizes and sites, and appends them to `old`, by their
  * member `age`; of each shard only so many at once as go back in a part of a millisecond. */
 void bigcache_evict_old(uint64_t now_ms, struct list *old);

@@ -33,6 +33,9 @@ enum { OFFSET_UNITS_MOST = SLAB_UNITS_MAX };
 /* Each moved block is a mapping of its own, of the 65,530 that a process may have. */
 enum { MOVED_MOST = 4096 };
 
+/* A block that grows by less than this part of it is not copied to where pages are warm. One that moves has room to grow by that part. */
+enum { COPIED_PART = 3, ROOM_PART = 4 };
+
 struct large_live large_live[SHARDS + LARGE_LIVE_OWN];
 static size_t moved_blocks;
 
@@ -170,14 +173,19 @@ void large_evict_old(uint64_t now_ms)
 }
 
 /* Gives back the oldest kept blocks, of so many units in sum: what none of them could serve takes their pages, or others that are
- * warm, where it would have grown the process. */
+ * warm, where it would have grown the process. A moved block that is longer may stay until requests have been as long together. */
 static void make_room(size_t units)
 {
+    static size_t owed;
+    if (bigcache_bytes() == 0)
+        return;
     struct large *old;
-    for (size_t given = 0; given < units && (old = bigcache_evict(UINT64_MAX)) != NULL;) {
-        given += old->units;
+    size_t due = load_relaxed(&owed) + units;
+    while (due > 0 && (old = bigcache_evict_for(due)) != NULL) {
+        due -= min_size(due, old->units);
         release(old);
     }
+    store_relaxed(&owed, bigcache_bytes() != 0 ? due : 0);
 }
 
 /* So many bytes, or what there is. */
@@ -303,6 +311,14 @@ static COLD void let_go(struct large *block)
     release(block);
 }
 
+static void keep_or_let_go(struct large *block, bool kept)
+{
+    if (!kept)
+        let_go(block);
+    else if (bigcache_put(block))
+        keep_to_budget();
+}
+
 enum large_verdict large_free(void *p, struct large_live *live, struct large_freed *freed)
 {
     if (((uintptr_t)p & (UNIT_SIZE - 1)) != 0)
@@ -321,10 +337,7 @@ enum large_verdict large_free(void *p, struct large_live *live, struct large_fre
     if (HARDENED)
         fenced_close(block, kept);
     count_live(live, (size_t)-1, -block->bytes);
-    if (!kept)
-        let_go(block);
-    else if (bigcache_put(block))
-        keep_to_budget();
+    keep_or_let_go(block, kept);
     return LARGE_FINE;
 }
 
@@ -336,18 +349,68 @@ static void set_bytes(struct large *block, size_t size)
     count_shared(0, block->bytes - before);
 }
 
-/* Moves the pages into a longer run. */
+static void exchange_runs(struct large *block, struct large *other)
+{
+    struct large before = *block;
+    block->base = other->base;
+    block->units = other->units;
+    block->untouched = other->untouched;
+    block->collapses = other->collapses;
+    block->moved = other->moved;
+    other->base = before.base;
+    other->units = before.units;
+    other->untouched = before.untouched;
+    other->collapses = before.collapses;
+    other->moved = before.moved;
+}
+
+/* To a run that the BigCache keeps, which has the other in exchange. Where a block grows by much, that takes less time than to touch as
+ * many pages that are new; and who grows one after the other finds warm pages. */
+static bool try_copy(struct large *block, size_t units)
+{
+    size_t used = units_for(block->bytes);
+    if (units - used < used / COPIED_PART)
+        return false;
+    struct large *kept = bigcache_get(units, SITE_NONE);
+    if (kept == NULL)
+        return false;
+    if (UNLIKELY(kept->kept_for != SITE_NONE))
+        site_forget(kept);
+    memcpy(kept->base, block->base, block->bytes);
+    exchange_runs(block, kept);
+    arena_assign(block->base, 1, TAG_LARGE, block);
+    arena_assign(kept->base, 1, TAG_LARGE_KEPT, kept);
+    keep_or_let_go(kept, bigcache_wants(kept));
+    return true;
+}
+
+static char *move_to(const struct large *block, size_t units)
+{
+    return span_may_promise(units) ? move_pages(block->base, block->units, block->moved, units) : NULL;
+}
+
+/* Moves the pages into a run that is longer by more than was asked for, if that can be had: who grows in small steps is not to move at each,
+ * and a moved block does not grow in place. Nothing has touched what is more. */
 static bool try_move(struct large *block, size_t units)
 {
-    char *to = load_relaxed(&moved_blocks) < MOVED_MOST ? move_pages(block->base, block->units, block->moved, units) : NULL;
+    if (load_relaxed(&moved_blocks) >= MOVED_MOST)
+        return false;
+    size_t longer = units + align_up(units / ROOM_PART, max_size(os_page_size() >> UNIT_SHIFT, 1));
+    char *to = move_to(block, longer);
+    if (to == NULL) {
+        longer = units;
+        to = move_to(block, longer);
+    }
     if (to == NULL)
         return false;
     if (!block->moved)
         add_relaxed(&moved_blocks, (size_t)1);
+    size_t more = longer - block->units;
     block->moved = true;
     lessen_untouched(block, 0);
     block->base = to;
-    block->units = units;
+    block->units = longer;
+    begin_untouched(block, more << UNIT_SHIFT);
     arena_assign(to, 1, TAG_LARGE, block);
     return true;
 }
@@ -366,6 +429,11 @@ static bool extend(struct large *block, size_t units)
     if (zero) /* until it is known how much more he gets */
         begin_untouched(block, more << UNIT_SHIFT);
     return true;
+}
+
+static bool grow(struct large *block, size_t units)
+{
+    return span_may_promise(units) && (try_copy(block, units) || extend(block, units) || try_move(block, units));
 }
 
 static void shrink(struct large *block, size_t units)
@@ -390,9 +458,9 @@ void *large_resize(struct large *block, size_t size)
     if (HARDENED)
         return resize_fenced(block, size);
     size_t units = units_for(size);
-    if (units > block->units && (!span_may_promise(units) || (!extend(block, units) && !try_move(block, units))))
+    if (units > block->units && !grow(block, units))
         return NULL;
-    if (units < block->units)
+    if (units < units_for(block->bytes)) /* what is more than that was taken for growth */
         shrink(block, units);
     set_bytes(block, size);
     return block->base;

@@ -307,16 +307,23 @@ static long membarrier(int command)
     return counted(OS_MEMBARRIER, SYS_membarrier, command, 0, 0, 0, 0);
 }
 
+static bool registered; /* for os_barrier */
+
+void os_prepare_barrier(void)
+{
+    if (!load_relaxed(&registered))
+        store_relaxed(&registered, !is_error(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)));
+}
+
 bool os_barrier(void)
 {
-    static int registered;
-    long result = -EPERM; /* what a process is told that is not registered: gVisor's forks are not, though their parents were */
-    if (load_relaxed(&registered))
-        result = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-    if (result == -EPERM) {
-        if (is_error(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)))
-            return false;
-        store_relaxed(&registered, 1);
+    os_prepare_barrier();
+    if (!load_relaxed(&registered))
+        return false;
+    long result = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    if (result == -EPERM) { /* as in gVisor's forks, though their parents were registered */
+        store_relaxed(&registered, false);
+        os_prepare_barrier();
         result = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     }
     return !is_error(result);

@@ -103,6 +103,9 @@ void os_release(void *at, size_t bytes);
  * kernel cannot. */
 bool os_barrier(void);
 
+/* What the first barrier of a process waits for, ten milliseconds and more if it has threads: better before than under a lock. */
+void os_prepare_barrier(void);
+
 /* A random number, for the place of the heap. */
 uint64_t os_random(void);
 

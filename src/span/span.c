@@ -87,6 +87,23 @@ static size_t new_bytes_of_long(size_t index, size_t units)
     return bytes;
 }
 
+/* An alignment skips superslabs. As long as they are unusable, they and what follows them are mappings of their own, of the 65,530 that a process
+ * may have: so they become usable with the run, if what they follow is. */
+static size_t begin_of_gap(size_t index)
+{
+    enum { GAP_MOST = 64 };
+    size_t first = index;
+    while (first > 0 && index - first < GAP_MOST && superslab_at(first - 1)->reserved && !superslab_at(first - 1)->committed)
+        first--;
+    return first > 0 && superslab_at(first - 1)->committed ? first : index;
+}
+
+static bool commit_with_gap(size_t index, size_t count, bool *new)
+{
+    size_t first = begin_of_gap(index);
+    return (first < index && commit_run(first, index - first + count, new)) || commit_run(index, count, new);
+}
+
 /* The superslabs from `index` on, which are wholly free. */
 static void *take_run(size_t index, size_t units, bool *zero)
 {
@@ -94,7 +111,7 @@ static void *take_run(size_t index, size_t units, bool *zero)
     bool new;
     if (!limit_charge(shards_pool(), bytes))
         return NULL;
-    if (!commit_run(index, divide_up(units, SUPERSLAB_UNITS), &new)) {
+    if (!commit_with_gap(index, divide_up(units, SUPERSLAB_UNITS), &new)) {
         limit_discharge(bytes);
         return NULL;
     }

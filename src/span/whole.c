@@ -36,23 +36,57 @@ static size_t aligned_index(size_t index, size_t align)
     return align_up(first + index, align) - first;
 }
 
-/* Of up to as many as a word has bits; anywhere. */
-static size_t find_short(size_t count)
+/* Of a word, the bits whose superslabs' addresses are multiples of `align` superslabs: the same in each word. */
+static uint64_t aligned_bits(size_t align)
 {
+    uint64_t multiples = (uint64_t)multiples128((unsigned)align);
+    return multiples << aligned_index(0, align);
+}
+
+/* Of up to as many as a word has bits, both of them. */
+static size_t find_short(size_t count, size_t align)
+{
+    uint64_t places = aligned_bits(align);
     for (size_t word = search_from / WORD_BITS; word * WORD_BITS < superslab_end; word++) {
+        if ((*word_at(word) & places) == 0)
+            continue;
         bits128 here = (bits128)*word_at(word + 1) << WORD_BITS | *word_at(word);
-        uint64_t starts = (uint64_t)run_starts128(here, (unsigned)count);
+        uint64_t starts = (uint64_t)run_starts128(here, (unsigned)count) & places;
         if (starts != 0)
             return word * WORD_BITS + (size_t)__builtin_ctzll(starts);
     }
     return SIZE_MAX;
 }
 
-static COLD size_t find_one_by_one(size_t count, size_t align, bool committed)
+/* The next that is whole, or is not, from `index` on; or the end. */
+static size_t next_that_is(bool whole, size_t index)
+{
+    while (index < superslab_end) {
+        uint64_t bits = *word_at(index / WORD_BITS);
+        uint64_t left = (whole ? bits : ~bits) >> index % WORD_BITS;
+        if (left != 0)
+            return min_size(index + (size_t)__builtin_ctzll(left), superslab_end);
+        index = (index / WORD_BITS + 1) * WORD_BITS;
+    }
+    return superslab_end;
+}
+
+static COLD size_t find_long(size_t count, size_t align)
+{
+    for (size_t start = aligned_index(search_from, align); start + count <= superslab_end;) {
+        size_t end = next_that_is(false, start);
+        if (end >= start + count)
+            return start;
+        start = aligned_index(next_that_is(true, end), align);
+    }
+    return SIZE_MAX;
+}
+
+static COLD size_t find_committed(size_t count, size_t align)
 {
     size_t start = aligned_index(search_from, align);
     for (size_t i = start; start + count <= superslab_end;) {
-        if (!is_whole(i) || (committed && !superslab_at(i)->committed)) {
+        if (!is_whole(i) || !superslab_at(i)->committed) {
             start = aligned_index(i + 1, align);
             i = start;
         } else if (++i == start + count) {
@@ -64,9 +98,8 @@ static COLD size_t find_one_by_one(size_t count, size_t align, bool committed)
 
 size_t superslab_find_run(size_t count, size_t align, bool committed)
 {
-    while (search_from < superslab_end && !is_whole(search_from))
-        search_from++;
-    if (count <= WORD_BITS && align == 1 && !committed)
-        return find_short(count);
-    return find_one_by_one(count, align, committed);
+    search_from = next_that_is(true, search_from);
+    if (committed)
+        return find_committed(count, align);
+    return count <= WORD_BITS && align <= WORD_BITS ? find_short(count, align) : find_long(count, align);
 }

@@ -5,6 +5,7 @@
 
 #include "config/policy.h"
 #include "fake_os.h"
+#include "large/bigcache.h"
 #include "larges.h"
 #include "os/os.h"
 #include "process.h"
@@ -94,8 +95,9 @@ static void pages_of_a_block_with_a_huge_page_move(void)
     }
     CHECK(large_resize(large_find(at), 12 * MIB) == NULL); /* as if its user had split it */
     superslab_of(page)->huge = true;
-    fake_os_refuse(FAKE_MOVE, 1, 1);
-    CHECK(large_resize(large_find(at), 12 * MIB) == NULL && fake_os_refused() == 1);
+    fake_os_refuse(FAKE_MOVE, 1, FAKE_EVERY);
+    CHECK(large_resize(large_find(at), 12 * MIB) == NULL && fake_os_refused() == 2); /* with room to grow, and without */
+    fake_os_obey();
     CHECK(!os_can_move(at, 8 * MIB)); /* what was not huge is not to be */
     char *moved = large_resize(large_find(at), 12 * MIB);
     CHECK(moved != NULL && moved != at);
@@ -113,7 +115,7 @@ static void refused_move_changes_nothing(void)
     size_t before = span_used_bytes();
     fake_os_refuse(FAKE_MOVE, 1, FAKE_EVERY);
     CHECK(large_resize(large_find(at), 8 * MIB) == NULL);
-    CHECK(fake_os_refused() == 1);
+    CHECK(fake_os_refused() == 2); /* with room to grow, and without */
     fake_os_obey();
     CHECK(span_used_bytes() == before);
     CHECK(large_find(at) != NULL && large_find(at)->bytes == MIB);
@@ -133,7 +135,7 @@ static void run_of_refused_move_comes_back(void)
     fake_os_refuse(FAKE_MOVE, 1, FAKE_EVERY);
     for (int i = 0; i < 50; i++)
         CHECK(large_resize(large_find(at), 8 * MIB) == NULL);
-    CHECK(fake_os_refused() == 50);
+    CHECK(fake_os_refused() == 100); /* with room to grow, and without */
     fake_os_obey();
     span_stats(&after);
     CHECK(after.used_bytes == before.used_bytes);
@@ -141,6 +143,71 @@ static void run_of_refused_move_comes_back(void)
     check_words(at, MIB, 9);
     for (int i = 0; i < 10; i++)
         memset(large_take(4 * MIB), 1, 4 * MIB);
+}
+
+static size_t untouched_bytes(void)
+{
+    struct large_stats stats;
+    large_stats(&stats);
+    return stats.untouched_bytes;
+}
+
+/* Each move is as long as the block is. */
+static void who_grows_in_small_steps_moves_seldom(void)
+{
+    large_init();
+    char *at = cornered_block(6);
+    struct large *block = large_find(at);
+    for (size_t size = MIB; size < 8 * MIB; size += 64 * KIB) {
+        at = large_resize(block, size + 64 * KIB);
+        CHECK(at != NULL && block->bytes == size + 64 * KIB);
+        check_zero(at + size, 64 * KIB);
+        memset(at + size, 1, 64 * KIB);
+    }
+    CHECK(fake_os_made(FAKE_MOVE) >= 4 && fake_os_made(FAKE_MOVE) <= 12);
+    check_words(at, MIB, 6);
+    CHECK(untouched_bytes() == (block->units << UNIT_SHIFT) - 8 * MIB && untouched_bytes() > 0);
+    CHECK(large_resize(block, 8 * MIB) == at && untouched_bytes() > 0); /* as before: the room stays */
+    CHECK(large_resize(block, 4 * MIB) == at && block->units == 4 * MIB / UNIT_SIZE && untouched_bytes() == 0);
+    large_give(at);
+    large_evict_before(UINT64_MAX);
+}
+
+/* Whose pages are warm. */
+static void grows_into_what_is_kept(void)
+{
+    large_init();
+    char *at = cornered_block(6);
+    char *kept = large_take(2 * MIB);
+    char *longer = large_take(2 * MIB + MIB / 4);
+    memset(kept, 1, 2 * MIB);
+    large_give(kept);
+    struct large *block = large_find(at);
+    CHECK(large_resize(block, 2 * MIB) == kept && fake_os_made(FAKE_MOVE) == 0);
+    CHECK(large_find(kept) == block && block->bytes == 2 * MIB);
+    check_words(kept, MIB, 6);
+    CHECK(arena_tag(at) == TAG_LARGE_KEPT && bigcache_bytes() == MIB);
+    CHECK(large_take(MIB) == at);
+    /* By little: there would be more to copy than to touch. */
+    large_give(longer);
+    CHECK(large_resize(block, 2 * MIB + MIB / 4) != longer && bigcache_bytes() == 2 * MIB + MIB / 4);
+}
+
+/* Its pages go with it: for a little memory that is wanted it does not go. */
+static void a_moved_block_is_kept_for_as_many_requests(void)
+{
+    large_init();
+    char *moved = large_resize(large_find(cornered_block(9)), 3 * MIB);
+    CHECK(moved != NULL);
+    large_give(moved);
+    size_t kept = bigcache_bytes();
+    CHECK(kept >= 3 * MIB);
+    for (size_t taken = 0; taken + MIB < kept; taken += MIB) {
+        CHECK(bigcache_bytes() == kept);
+        (void)large_take(MIB);
+    }
+    (void)large_take(MIB);
+    CHECK(bigcache_bytes() == 0);
 }
 
 /* The hole that a moved block leaves cannot be filled: something foreign is there now. */
@@ -191,6 +258,9 @@ int main(void)
         UNIT_TEST(pages_of_a_block_with_a_huge_page_move),
         UNIT_TEST(refused_move_changes_nothing),
         UNIT_TEST(run_of_refused_move_comes_back),
+        UNIT_TEST(who_grows_in_small_steps_moves_seldom),
+        UNIT_TEST(grows_into_what_is_kept),
+        UNIT_TEST(a_moved_block_is_kept_for_as_many_requests),
         UNIT_TEST(lost_hole_is_never_used),
         UNIT_TEST(refused_renewal_is_survived),
     };

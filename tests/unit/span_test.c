@@ -221,12 +221,12 @@ static void refused_memory_is_null(void)
     bool zero;
     char *islands[2];
     for (int i = 0; i < 2; i++)
-        islands[i] = grains_take(superslab_grains, 8 * superslab_grains, &zero);
+        islands[i] = grains_take(superslab_grains, 128 * superslab_grains, &zero);
     for (int i = 0; i < 2; i++)
         grains_give(islands[i], superslab_grains, true);
-    check_refused(FAKE_COMMIT, 1, 12 * superslab_grains);
-    check_refused(FAKE_COMMIT, 2, 12 * superslab_grains);
-    check_refused(FAKE_RESERVE | FAKE_COMMIT, 1, 125 * superslab_grains);
+    check_refused(FAKE_COMMIT, 1, 200 * superslab_grains);
+    check_refused(FAKE_COMMIT, 2, 200 * superslab_grains);
+    check_refused(FAKE_RESERVE | FAKE_COMMIT, 1, 500 * superslab_grains);
     char *run = grains_take_any(6 * superslab_grains + 8);
     char *small = grains_take_any(5);
     grains_write_words(first, superslab_grains, 1);
@@ -235,8 +235,26 @@ static void refused_memory_is_null(void)
     grains_check_words(first, superslab_grains, 1);
     grains_check_words(run, 6 * superslab_grains + 8, 2);
     grains_check_words(small, 5, 3);
-    check_refused(FAKE_RESERVE | FAKE_COMMIT, 1, 125 * superslab_grains);
-    CHECK(grains_take_any(125 * superslab_grains) != NULL);
+    check_refused(FAKE_RESERVE | FAKE_COMMIT, 1, 500 * superslab_grains);
+    CHECK(grains_take_any(500 * superslab_grains) != NULL);
+}
+
+/* Else each would be a mapping of its own for ever. */
+static void what_an_alignment_skips_is_usable(void)
+{
+    grains_init();
+    enum { RUNS = 20 };
+    bool zero;
+    char *runs[RUNS];
+    (void)grains_take_any(1);
+    for (int i = 0; i < RUNS; i++)
+        runs[i] = grains_take(superslab_grains, 2 * superslab_grains, &zero);
+    fake_os_refuse(FAKE_RESERVE | FAKE_COMMIT, 1, FAKE_EVERY);
+    for (int i = 0; i + 1 < RUNS; i++)
+        CHECK(grains_take(superslab_grains, 1, &zero) != NULL && zero);
+    CHECK(fake_os_refused() == 0);
+    for (int i = 0; i + 1 < RUNS; i++)
+        CHECK(runs[i + 1] == runs[i] + 2 * SUPERSLAB_SIZE);
 }
 
 /* They lie behind a run that is lower, and not usable yet. */
@@ -246,7 +264,7 @@ static void usable_superslabs_serve_where_no_more_are_to_be_had(void)
     bool zero;
     char *islands[2];
     for (int i = 0; i < 2; i++)
-        islands[i] = grains_take(4 * superslab_grains, 16 * superslab_grains, &zero);
+        islands[i] = grains_take(4 * superslab_grains, 128 * superslab_grains, &zero);
     CHECK(islands[0] != NULL && islands[1] != NULL);
     grains_give(islands[1], 4 * superslab_grains, true);
     fake_os_refuse(FAKE_RESERVE | FAKE_COMMIT, 1, FAKE_EVERY);
@@ -292,6 +310,7 @@ int main(void)
         UNIT_TEST(aligns_absolutely),
         UNIT_TEST(extends_only_into_free_units),
         UNIT_TEST(refused_memory_is_null),
+        UNIT_TEST(what_an_alignment_skips_is_usable),
         UNIT_TEST(usable_superslabs_serve_where_no_more_are_to_be_had),
         UNIT_TEST(serves_from_what_it_has),
         UNIT_TEST(abandoned_units_stay_away),

@@ -94,8 +94,8 @@ def ended(command: Callable[[], int]) -> int:
         code = int(command())
     except CannotError as error:
         code, said = CANNOT, str(error)
-    except SystemExit as exit:  # --help
-        code, said = _of_exit(exit)
+    except SystemExit as exit:  # --help; or rich, which ends where nobody reads on
+        code, said = (0, "") if isinstance(exit.__context__, BrokenPipeError) else _of_exit(exit)
     except KeyboardInterrupt as interrupt:
         code = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     except BrokenPipeError:

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arena/arena.h"
+#include "base/alone.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/shard.h"
@@ -51,12 +52,19 @@ static struct checked_event event_now(const struct os_frame *from)
     return event;
 }
 
+static const char *kind_of_change(const struct checked *block, const char *changed)
+{
+    if (changed < checked_start(block))
+        return "heap-buffer-underflow";
+    return changed >= checked_start(block) + block->size ? "heap-buffer-overflow" : "heap-use-after-free";
+}
+
 /* Out of quarantine, and to be used again. */
 static void let_go(struct checked *block)
 {
     const char *changed = zones_changed_after_free(block);
     if (changed != NULL)
-        checked_report("heap-use-after-free", (uintptr_t)changed, "a write, found when its memory was to be used again", block);
+        checked_report(kind_of_change(block, changed), (uintptr_t)changed, "a write, found when its memory was to be used again", block);
     uint32_t shard = run_of(block)->shard;
     run_lock(shard);
     run_give_locked(block);
@@ -124,11 +132,6 @@ static _Noreturn void report_pointer(const struct checked *block, const void *p)
 {
     bool was_freed = (block->state == CHECKED_FREED || block->freed.thread != 0) && checked_start(block) == p;
     checked_report(was_freed ? "double-free" : "invalid-free", (uintptr_t)p, "free or realloc", block);
-}
-
-static const char *kind_of_change(const struct checked *block, const char *changed)
-{
-    return changed < checked_start(block) ? "heap-buffer-underflow" : "heap-buffer-overflow";
 }
 
 static void verify_zones(const struct checked *block, const char *how)
@@ -270,19 +273,19 @@ static COLD _Noreturn void report_found(const char *kind, const char *changed, c
     checked_report(kind, (uintptr_t)changed, "found by hak_check", block);
 }
 
+static const char *changed_in(const struct checked *block)
+{
+    if (block->state == CHECKED_LIVE)
+        return zones_changed(block);
+    return block->state == CHECKED_FREED ? zones_changed_after_free(block) : NULL;
+}
+
 /* All locks are held. */
 static void verify_block(const struct checked *block, bool at_exit)
 {
-    const char *kind = "heap-use-after-free";
-    const char *changed = NULL;
-    if (block->state == CHECKED_LIVE) {
-        changed = zones_changed(block);
-        kind = kind_of_change(block, changed);
-    } else if (block->state == CHECKED_FREED) {
-        changed = zones_changed_after_free(block);
-    }
+    const char *changed = changed_in(block);
     if (changed != NULL)
-        report_found(kind, changed, block, at_exit);
+        report_found(kind_of_change(block, changed), changed, block, at_exit);
 }
 
 static void verify(struct run *run, void *argument)
@@ -305,6 +308,29 @@ static void verify_all(void *argument)
 static bool may_look(void)
 {
     return keeper_now() == &keeper && !fork_holds_any_lock();
+}
+
+static void note_changed(struct run *run, void *argument)
+{
+    bool *noted = argument;
+    for (uint32_t i = 0; i < run->blocks && !*noted; i++) {
+        const struct checked *block = &run->block[i];
+        const char *changed = changed_in(block);
+        if (changed != NULL)
+            checked_note_changed(kind_of_change(block, changed), (uintptr_t)changed, block);
+        *noted = changed != NULL;
+    }
+}
+
+/* Other threads may hold a lock, and wait for the end of this report. */
+void check_note_changed(void)
+{
+    bool noted = false;
+    if (!alone() || !may_look())
+        return;
+    run_lock_all();
+    run_each_locked(note_changed, &noted);
+    run_unlock_all();
 }
 
 size_t check_all(void)

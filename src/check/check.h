@@ -15,4 +15,8 @@ void check_start(void);
  * report. Returns how many blocks were looked at; 0 if check mode is off. */
 size_t check_all(void);
 
+/* For a crash, which may have come of it: notes the first block that was changed, or whose zones were. Nothing in a process of several
+ * threads. Async-signal-safe. */
+void check_note_changed(void);
+
 #endif

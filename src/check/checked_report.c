@@ -79,6 +79,12 @@ _Noreturn void checked_report_at_exit(const char *kind, uintptr_t address, const
     end();
 }
 
+void checked_note_changed(const char *kind, uintptr_t address, const struct checked *block)
+{
+    note("hakmem: crash: before that, %s on address %p:", kind, (void *)address);
+    write_block(address, block);
+}
+
 /* Where a pointer comes from that points nowhere; NULL: it is another. */
 static const char *origin_of(uintptr_t value)
 {

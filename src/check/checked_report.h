@@ -17,6 +17,9 @@ _Noreturn void checked_report(const char *kind, uintptr_t address, const char *h
 /* The same of what is found when the program has ended: where it was is not known. */
 _Noreturn void checked_report_at_exit(const char *kind, uintptr_t address, const struct checked *block);
 
+/* The same as a part of another report, which goes on. */
+void checked_note_changed(const char *kind, uintptr_t address, const struct checked *block);
+
 /* Of a pointer that is in no checked block. Ends the process. */
 _Noreturn void checked_report_stranger(const char *fault, const void *p);
 

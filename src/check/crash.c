@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/fail.h"
 #include "base/fmt.h"
+#include "check/check.h"
 #include "check/checked_report.h"
 #include "check/guard.h"
 #include "check/last.h"
@@ -101,11 +102,16 @@ static void write_signal(unsigned which, const siginfo_t *info, const void *cont
             fmt_print(where, sizeof where, "among the guarded blocks");
         else
             nearest_describe(address, where, sizeof where);
-        note("hakmem: crash: %s at %p, thread %d: the address is %s", signals[which].name, info->si_addr, os_thread_id(), where);
+        if (address == 0 && info->si_code == SI_KERNEL) /* x86 does not say at which */
+            note("hakmem: crash: %s, thread %d: at an address that no memory can have", signals[which].name, os_thread_id());
+        else
+            note("hakmem: crash: %s at %p, thread %d: the address is %s", signals[which].name, info->si_addr, os_thread_id(), where);
     }
     struct os_frame frame = os_frame_interrupted(context);
     stack_write_whole(&frame);
     write_rest();
+    if (policy.checks != 0)
+        check_note_changed();
 }
 
 static void handle(int number, siginfo_t *info, void *context)

@@ -130,7 +130,10 @@ void zones_poison(struct checked *block, bool waits)
 
 const char *zones_changed_after_free(const struct checked *block)
 {
-    return block->poisoned && !run_of(block)->closed ? other(inside(block), FREED_BYTE) : NULL;
+    if (run_of(block)->closed)
+        return NULL;
+    const char *changed = block->poisoned ? other(inside(block), FREED_BYTE) : NULL;
+    return changed != NULL ? changed : zones_changed(block);
 }
 
 static bool is_near(uintptr_t value, unsigned byte)

@@ -29,7 +29,7 @@ void zones_fill_freed(void *p, size_t bytes);
 /* Fills a block that was freed; or closes its pages, if it is to wait before they are used again. */
 void zones_poison(struct checked *block, bool waits);
 
-/* The first byte of a freed block that was changed; NULL: none. */
+/* The first byte of a freed block, or of its zones, that was changed; NULL: none. */
 const char *zones_changed_after_free(const struct checked *block);
 
 /* Is this a pointer, or a little more than one, that was read from new or from freed memory? */

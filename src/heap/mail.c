@@ -150,6 +150,8 @@ bool mail_send(struct heap *from, struct heap *to, void *p)
     struct letter **box = outbox_for(from, to);
     if (box == NULL)
         return false;
+    if (UNLIKELY((*box)->count > 0 && mail_last(*box) == p))
+        report_pointer(FAULT_DOUBLE_FREE, p);
     mail_put(from, *box, p, size_classes[class].size);
     if ((*box)->count == LETTER_BLOCKS)
         post_outbox(from, box);

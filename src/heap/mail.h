@@ -67,6 +67,12 @@ ALWAYS_INLINE void mail_put(struct heap *from, struct letter *letter, void *p, u
     tally(from, COUNT_SENT);
 }
 
+/* The last that was put into an open letter, which has one. */
+ALWAYS_INLINE void *mail_last(const struct letter *letter)
+{
+    return letter->block[letter->count - 1];
+}
+
 /* As mail_send of a block of a slab with this tag, if that is no more than a word in a letter that stays open. False: nothing was done. */
 ALWAYS_INLINE bool mail_add(struct heap *from, uintptr_t tag, void *p)
 {
@@ -74,7 +80,7 @@ ALWAYS_INLINE bool mail_add(struct heap *from, uintptr_t tag, void *p)
     struct letter *letter = *mail_outbox(from, to);
     uint32_t bytes = size_classes[tag % SIZE_CLASSES].size;
     if (letter == NULL || letter->to != to || letter->count >= LETTER_BLOCKS - 1
-        || from->outbox_bytes + bytes > OUTBOX_BYTES_MOST)
+        || from->outbox_bytes + bytes > OUTBOX_BYTES_MOST || mail_last(letter) == p)
         return false;
     mail_put(from, letter, p, bytes);
     return true;

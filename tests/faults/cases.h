@@ -36,6 +36,7 @@ void double_free_with_another_between(void **state);
 void double_free_of_large_blocks(void **state);
 void double_free_of_huge_blocks(void **state);
 void double_free_by_another_thread(void **state);
+void double_free_of_another_threads_block(void **state);
 void double_free_after_realloc(void **state);
 void realloc_of_a_freed_block(void **state);
 

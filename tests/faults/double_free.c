@@ -103,6 +103,31 @@ void double_free_by_another_thread(void **state)
     assert_true(fault_is_reported(free_twice_remotely, 2000, DOUBLE_FREE_ANY));
 }
 
+static void *free_two_times(void *block)
+{
+    family.free(block);
+    family.free(block);
+    return NULL;
+}
+
+/* At once: the thread does nothing else. */
+static void free_twice_elsewhere(uintptr_t size)
+{
+    void *block = family.malloc(size);
+    fault_prepare(size);
+    fault_announce(block);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, free_two_times, block) == 0);
+    pthread_join(thread, NULL);
+}
+
+void double_free_of_another_threads_block(void **state)
+{
+    (void)state;
+    assert_true(fault_is_reported(free_twice_elsewhere, 64, DOUBLE_FREE_ANY));
+    assert_true(fault_is_reported(free_twice_elsewhere, 2000, DOUBLE_FREE_ANY));
+}
+
 /* realloc moved the block, so that the old pointer is a freed one. */
 static void free_after_moving(uintptr_t size)
 {

@@ -16,6 +16,7 @@ int main(void)
         cmocka_unit_test(double_free_of_large_blocks),
         cmocka_unit_test(double_free_of_huge_blocks),
         cmocka_unit_test(double_free_by_another_thread),
+        cmocka_unit_test(double_free_of_another_threads_block),
         cmocka_unit_test(double_free_after_realloc),
         cmocka_unit_test(realloc_of_a_freed_block),
         cmocka_unit_test(free_inside_a_small_block),

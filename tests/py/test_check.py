@@ -589,6 +589,46 @@ class Check(unittest.TestCase):
         """)
         self.assertEqual(run(*RUN, program).stderr, "")
 
+    def test_a_crash_names_what_it_may_have_come_of(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            #include <string.h>
+            struct record { char *name; int numbers[4]; }; /* as long as the text */
+            int main(int count, char **words)
+            {
+                char *text = malloc(24);
+                struct record *record = malloc(sizeof *record);
+                record->name = words[0];
+                memset(text, 'A', 90);
+                if (count > 1)
+                    abort();
+                return record->name[0]; /* 0x4141414141414141, which is no address */
+            }
+        """)
+        for arguments, crash in (((), r"SIGSEGV.*at an address that no memory can have"), (("1",), "SIGABRT")):
+            report = run(program, *arguments, environment=CHECKED).stderr
+            self.assertRegex(report, f"^hakmem: crash: {crash}")
+            self.assertRegex(report, r"\nhakmem: crash: before that, heap-buffer-overflow on address 0x[0-9a-f]+:\n")
+            self.assertRegex(report, r"\n0x[0-9a-f]+ is located 0 bytes after 24-byte region ")
+
+    def test_writes_beside_a_freed_block_are_found(self) -> None:
+        program = self.compiled("""
+            #include <stdlib.h>
+            int main(int count, char **words)
+            {
+                char *block = malloc(40);
+                volatile char *beside = block + atoi(words[1]);
+                free(block);
+                *beside = 1;
+                return 0;
+            }
+        """)
+        wanted = {-1: "heap-buffer-underflow", 3: "heap-use-after-free", 40: "heap-buffer-overflow"}
+        for distance, kind in wanted.items():
+            report = run(program, str(distance), environment=CHECKED).stderr
+            self.assertRegex(report, f"ERROR: hakmem: {kind} on address 0x[0-9a-f]+ .found at the end of the program")
+            self.assertIn("\nfreed by thread ", report)
+
     def test_a_crash_at_a_guarded_block_says_so(self) -> None:
         program = self.compiled("""
             #include <stdlib.h>

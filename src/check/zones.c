@@ -122,17 +122,19 @@ void zones_fill_freed(void *p, size_t bytes)
 void zones_poison(struct checked *block, bool waits)
 {
     struct run *run = run_of(block);
-    if (waits && block->size > FILL_MOST)
+    if (waits && block->size > FILL_MOST) {
         run->closed = os_close(run->base, run->units << UNIT_SHIFT);
+        block->has_zones = false; /* they read as zero now, also where nothing can be closed */
+    }
     if (!run->closed)
         fill(inside(block), FREED_BYTE);
 }
 
 const char *zones_changed_after_free(const struct checked *block)
 {
-    if (run_of(block)->closed)
+    if (!block->poisoned || run_of(block)->closed)
         return NULL;
-    const char *changed = block->poisoned ? other(inside(block), FREED_BYTE) : NULL;
+    const char *changed = other(inside(block), FREED_BYTE);
     return changed != NULL ? changed : zones_changed(block);
 }
 

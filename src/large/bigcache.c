@@ -21,9 +21,6 @@ enum { REST_LEAST = 8, REST_SPREAD = 16 };
 /* Of a shard, by age, at once. */
 enum { EVICTED_MOST = 512 };
 
-/* Moved blocks of up to so much are not given back for requests that are shorter. */
-#define STAYS_MOST (4 * MIB)
-
 #define NEVER UINT64_MAX
 
 struct bigcache_shard bigcache_shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = LOCK_INITIALIZER(LOCK_BIGCACHE)}};
@@ -273,7 +270,7 @@ static struct bigcache_shard *oldest_shard(void)
 /* The pages of a moved block go with it, and serve nobody else. Longer ones are too much to keep for that. */
 static bool stays(const struct large *block)
 {
-    return block->moved && bytes_of(block) <= STAYS_MOST;
+    return block->moved && bytes_of(block) <= BIGCACHE_STAYS_MOST;
 }
 
 static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms, size_t moved_most)

@@ -18,6 +18,7 @@
 #include "os/os.h"
 #include "span/growth.h"
 #include "span/huge.h"
+#include "span/limit.h"
 #include "span/span.h"
 
 /* The user sees sizes in steps of 4 KiB, so that programs that count usable sizes do not count the unused
@@ -103,7 +104,8 @@ static void lessen_untouched(struct large *block, size_t bytes)
 static size_t behind_user(const struct large *block)
 {
     size_t all = block->units << UNIT_SHIFT;
-    size_t end = HARDENED ? block->reach : align_up(block->bytes, os_page_size());
+    size_t page = block->moved && move_gives_huge_pages(block->units) ? HUGE_SIZE : os_page_size();
+    size_t end = HARDENED ? block->reach : align_up(block->bytes, page);
     return policy.huge == HUGE_ON || end > all ? 0 : all - end;
 }
 
@@ -177,15 +179,13 @@ void large_evict_old(uint64_t now_ms)
 static void make_room(size_t units)
 {
     static size_t owed;
-    if (bigcache_bytes() == 0)
-        return;
     struct large *old;
     size_t due = load_relaxed(&owed) + units;
     while (due > 0 && (old = bigcache_evict_for(due)) != NULL) {
         due -= min_size(due, old->units);
         release(old);
     }
-    store_relaxed(&owed, bigcache_bytes() != 0 ? due : 0);
+    store_relaxed(&owed, bigcache_bytes() != 0 ? min_size(due, BIGCACHE_STAYS_MOST >> UNIT_SHIFT) : 0);
 }
 
 /* So many bytes, or what there is. */
@@ -390,14 +390,15 @@ static char *move_to(const struct large *block, size_t units)
 }
 
 /* Moves the pages into a run that is longer by more than was asked for, if that can be had: who grows in small steps is not to move at each,
- * and a moved block does not grow in place. Nothing has touched what is more. */
+ * and a moved block does not grow in place. Nothing has touched what is more; but a hard limit counts it. */
 static bool try_move(struct large *block, size_t units)
 {
     if (load_relaxed(&moved_blocks) >= MOVED_MOST)
         return false;
-    size_t longer = units + align_up(units / ROOM_PART, max_size(os_page_size() >> UNIT_SHIFT, 1));
+    size_t room = limit_is_hard() ? 0 : align_up(units / ROOM_PART, max_size(os_page_size() >> UNIT_SHIFT, 1));
+    size_t longer = units + room;
     char *to = move_to(block, longer);
-    if (to == NULL) {
+    if (to == NULL && room > 0) {
         longer = units;
         to = move_to(block, longer);
     }

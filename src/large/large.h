@@ -87,8 +87,8 @@ enum large_verdict large_free(void *p, struct large_live *live, struct large_fre
 /* The record of the live block at p, or NULL if none starts there. */
 struct large *large_find(const void *p);
 
-/* Changes the usable size without copying: in place, or by moving the pages. Returns the block's address
- * afterwards, NULL if only a copy would do (the block is then unchanged). */
+/* Changes the usable size: in place, by moving the pages, or by a copy to where pages are warm. Returns the block's address
+ * afterwards, NULL if only a copy to another block would do (the block is then unchanged). */
 void *large_resize(struct large *block, size_t size);
 
 /* Gives back the units of blocks that the BigCache has kept since before `before_ms` (UINT64_MAX: all), or

@@ -13,7 +13,7 @@
 /* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
 #define HUGE_LEAST (16 * MIB)
 
-static bool has_huge_pages(size_t units)
+bool move_gives_huge_pages(size_t units)
 {
     return policy.huge == HUGE_ON || (policy.huge == HUGE_AUTO && units << UNIT_SHIFT >= HUGE_LEAST);
 }
@@ -70,11 +70,11 @@ char *move_pages(char *base, size_t units, bool moved, size_t longer)
     bool huge = huge_is_in(base, units);
     bool may = os_can_move(base, bytes) || (huge && unite(base, bytes));
     char *to = may ? move(base, units, longer) : NULL;
-    if (to != NULL && has_huge_pages(longer))
+    if (to != NULL && move_gives_huge_pages(longer))
         os_allow_huge_pages(to, longer << UNIT_SHIFT);
     else if (to != NULL && huge)
         os_forbid_huge_pages(to, longer << UNIT_SHIFT);
-    else if (huge && !(moved && has_huge_pages(units))) /* it stays, as it was */
+    else if (huge && !(moved && move_gives_huge_pages(units))) /* it stays, as it was */
         huge_forbid_others(base, units);
     return to;
 }

@@ -11,4 +11,7 @@
  * yet. `moved`: that was done with it before. Returns the run; NULL: only a copy will do, and all is as it was. */
 char *move_pages(char *base, size_t units, bool moved, size_t longer);
 
+/* Does a run that long get huge pages when a block moves there? It then begins with one. */
+bool move_gives_huge_pages(size_t units);
+
 #endif

@@ -70,6 +70,11 @@ static size_t hard_limit(void)
     return hard != 0 ? hard : SIZE_MAX;
 }
 
+bool limit_is_hard(void)
+{
+    return hard_limit() != SIZE_MAX;
+}
+
 /* What counts, of units and metadata. */
 static size_t held(void)
 {

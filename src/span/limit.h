@@ -42,6 +42,9 @@ void limit_set(size_t soft, size_t hard);
 /* Has that been done? What else sets them, the control group and the environment, does not count. Takes no lock. */
 bool limit_is_set(void);
 
+/* Is there a hard one? */
+bool limit_is_hard(void);
+
 /* Bytes that count for the hard limit. */
 size_t limit_held(void);
 

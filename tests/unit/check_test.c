@@ -394,6 +394,19 @@ static void gives_up_quarantine_at_the_limit(void)
     CHECK(hak_malloc(100 * MIB) == NULL && errno == ENOMEM);
 }
 
+/* Where nothing more can be closed: what is freed is cleared, and nobody takes that for a write. */
+static void what_cannot_be_closed_is_not_reported(void)
+{
+    start(CHECK_ALL);
+    char *block = hak_malloc(400000);
+    fake_os_refuse(FAKE_CLOSE, 1, FAKE_EVERY);
+    hak_free(block);
+    CHECK(fake_os_refused() > 0 && hak_check() > 0);
+    hak_malloc_trim(0); /* ends the wait */
+    fake_os_obey();
+    CHECK(hak_malloc(400000) != NULL);
+}
+
 static void refuses_what_cannot_be(void)
 {
     start(CHECK_ALL);
@@ -433,6 +446,7 @@ int main(void)
         UNIT_TEST(serves_forked_children),
         UNIT_TEST(lives_without_memory),
         UNIT_TEST(gives_up_quarantine_at_the_limit),
+        UNIT_TEST(what_cannot_be_closed_is_not_reported),
         UNIT_TEST(refuses_what_cannot_be),
     };
     return cmocka_run_group_tests_name("check", tests, NULL, NULL);

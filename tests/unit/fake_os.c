@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
@@ -273,7 +274,10 @@ bool __wrap_os_purge(void *at, size_t bytes)
 bool __wrap_os_close(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    return !refuses(FAKE_CLOSE) && __real_os_close(at, bytes);
+    if (!refuses(FAKE_CLOSE))
+        return __real_os_close(at, bytes);
+    memset(at, 0, bytes); /* that has been done by then */
+    return false;
 }
 
 enum os_collapse __wrap_os_collapse(void *at)

@@ -173,6 +173,18 @@ static void who_grows_in_small_steps_moves_seldom(void)
     large_evict_before(UINT64_MAX);
 }
 
+/* It would count. */
+static void nothing_more_is_taken_below_a_hard_limit(void)
+{
+    large_init();
+    char *at = cornered_block(6);
+    limit_set(SIZE_MAX, GIB);
+    struct large *block = large_find(at);
+    CHECK(large_resize(block, 8 * MIB) != NULL && block->units == 8 * MIB / UNIT_SIZE);
+    limit_set(SIZE_MAX, SIZE_MAX);
+    CHECK(large_resize(block, 16 * MIB) != NULL && block->units > 16 * MIB / UNIT_SIZE);
+}
+
 /* Whose pages are warm. */
 static void grows_into_what_is_kept(void)
 {
@@ -259,6 +271,7 @@ int main(void)
         UNIT_TEST(refused_move_changes_nothing),
         UNIT_TEST(run_of_refused_move_comes_back),
         UNIT_TEST(who_grows_in_small_steps_moves_seldom),
+        UNIT_TEST(nothing_more_is_taken_below_a_hard_limit),
         UNIT_TEST(grows_into_what_is_kept),
         UNIT_TEST(a_moved_block_is_kept_for_as_many_requests),
         UNIT_TEST(lost_hole_is_never_used),

@@ -100,12 +100,16 @@ static void lessen_untouched(struct large *block, size_t bytes)
         huge_counts_again(last_byte(block), fewer);
 }
 
+static size_t touched_at_once(const struct large *block)
+{
+    return block->moved && move_gives_huge_pages(block->units) ? HUGE_SIZE : os_page_size();
+}
+
 /* From where on no user can use it. A first touch of a huge page takes more than is touched. */
 static size_t behind_user(const struct large *block)
 {
     size_t all = block->units << UNIT_SHIFT;
-    size_t page = block->moved && move_gives_huge_pages(block->units) ? HUGE_SIZE : os_page_size();
-    size_t end = HARDENED ? block->reach : align_up(block->bytes, page);
+    size_t end = HARDENED ? block->reach : align_up(block->bytes, touched_at_once(block));
     return policy.huge == HUGE_ON || end > all ? 0 : all - end;
 }
 

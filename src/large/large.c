@@ -238,14 +238,20 @@ static struct large *make(size_t units, size_t align, bool *zero)
     return block;
 }
 
-/* One that the BigCache keeps. */
-static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
+/* One that the BigCache keeps; NULL: none fits. */
+static struct large *take_kept(size_t units, uint32_t site)
 {
     struct large *block = bigcache_get(units, site);
+    if (block != NULL && UNLIKELY(block->kept_for != SITE_NONE))
+        site_forget(block);
+    return block;
+}
+
+static struct large *lend(size_t units, size_t size, uint32_t site, bool *zero)
+{
+    struct large *block = take_kept(units, site);
     if (block == NULL)
         return NULL;
-    if (UNLIKELY(block->kept_for != SITE_NONE))
-        site_forget(block);
     block->bytes = usable(block, size);
     if (HARDENED && !fenced_lend(block)) {
         release(block);
@@ -375,11 +381,9 @@ static bool try_copy(struct large *block, size_t units)
     size_t used = units_for(block->bytes);
     if (units - used < used / COPIED_PART)
         return false;
-    struct large *kept = bigcache_get(units, SITE_NONE);
+    struct large *kept = take_kept(units, SITE_NONE);
     if (kept == NULL)
         return false;
-    if (UNLIKELY(kept->kept_for != SITE_NONE))
-        site_forget(kept);
     memcpy(kept->base, block->base, block->bytes);
     exchange_runs(block, kept);
     arena_assign(block->base, 1, TAG_LARGE, block);
@@ -388,23 +392,24 @@ static bool try_copy(struct large *block, size_t units)
     return true;
 }
 
-static char *move_to(const struct large *block, size_t units)
+/* How many units more a block that moves there is to have: who grows in small steps is not to move at each, and a moved block does not grow
+ * in place. Nothing touches them before that; but a hard limit counts them. */
+static size_t room_to_grow(size_t units)
 {
-    return span_may_promise(units) ? move_pages(block->base, block->units, block->moved, units) : NULL;
+    size_t room = align_up(units / ROOM_PART, max_size(os_page_size() >> UNIT_SHIFT, 1));
+    return limit_is_hard() || !span_may_promise(units + room) ? 0 : room;
 }
 
-/* Moves the pages into a run that is longer by more than was asked for, if that can be had: who grows in small steps is not to move at each,
- * and a moved block does not grow in place. Nothing has touched what is more; but a hard limit counts it. */
+/* Moves the pages into a longer run; with room to grow, if that can be had. */
 static bool try_move(struct large *block, size_t units)
 {
     if (load_relaxed(&moved_blocks) >= MOVED_MOST)
         return false;
-    size_t room = limit_is_hard() ? 0 : align_up(units / ROOM_PART, max_size(os_page_size() >> UNIT_SHIFT, 1));
-    size_t longer = units + room;
-    char *to = move_to(block, longer);
-    if (to == NULL && room > 0) {
+    size_t longer = units + room_to_grow(units);
+    char *to = move_pages(block->base, block->units, block->moved, longer);
+    if (to == NULL && longer > units) {
         longer = units;
-        to = move_to(block, longer);
+        to = move_pages(block->base, block->units, block->moved, longer);
     }
     if (to == NULL)
         return false;

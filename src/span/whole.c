@@ -15,11 +15,6 @@ static uint64_t *word_at(size_t word)
     return word < FIRST_WORDS ? &first_words[word] : &arena.whole[word];
 }
 
-static bool is_whole(size_t index)
-{
-    return (*word_at(index / WORD_BITS) >> index % WORD_BITS & 1) != 0;
-}
-
 void superslab_note_whole(size_t index, bool whole)
 {
     uint64_t *word = word_at(index / WORD_BITS);
@@ -71,27 +66,22 @@ static size_t next_that_is(bool whole, size_t index)
     return superslab_end;
 }
 
-static COLD size_t find_long(size_t count, size_t align)
+static size_t end_of_committed(size_t index, size_t end)
 {
-    for (size_t start = aligned_index(search_from, align); start + count <= superslab_end;) {
-        size_t end = next_that_is(false, start);
-        if (end >= start + count)
-            return start;
-        start = aligned_index(next_that_is(true, end), align);
-    }
-    return SIZE_MAX;
+    while (index < end && superslab_at(index)->committed)
+        index++;
+    return index;
 }
 
-static COLD size_t find_committed(size_t count, size_t align)
+static COLD size_t find_long(size_t count, size_t align, bool committed)
 {
-    size_t start = aligned_index(search_from, align);
-    for (size_t i = start; start + count <= superslab_end;) {
-        if (!is_whole(i) || !superslab_at(i)->committed) {
-            start = aligned_index(i + 1, align);
-            i = start;
-        } else if (++i == start + count) {
+    for (size_t start = aligned_index(search_from, align); start + count <= superslab_end;) {
+        size_t end = min_size(next_that_is(false, start), start + count);
+        if (committed)
+            end = end_of_committed(start, end);
+        if (end == start + count)
             return start;
-        }
+        start = aligned_index(next_that_is(true, end + 1), align);
     }
     return SIZE_MAX;
 }
@@ -99,7 +89,6 @@ static COLD size_t find_committed(size_t count, size_t align)
 size_t superslab_find_run(size_t count, size_t align, bool committed)
 {
     search_from = next_that_is(true, search_from);
-    if (committed)
-        return find_committed(count, align);
-    return count <= WORD_BITS && align <= WORD_BITS ? find_short(count, align) : find_long(count, align);
+    bool is_short = count <= WORD_BITS && align <= WORD_BITS;
+    return is_short && !committed ? find_short(count, align) : find_long(count, align, committed);
 }

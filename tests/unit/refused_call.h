@@ -16,7 +16,8 @@ static inline bool calls_can_be_refused(const char *test)
     return !process_is_emulated();
 }
 
-/* From now on it ends with this error's number, or, with none, as if it had been done, for ever: for tests, each of which is a process, and their children. */
+/* From now on it ends with this error's number, or, with none, as if it had been done, for ever: for tests, each of which is a process,
+ * and their children. */
 static inline void refuse_call(uint32_t number, uint32_t error)
 {
     /* Of the kernel's interface, whose headers are not everywhere (linux/filter.h, linux/seccomp.h). */

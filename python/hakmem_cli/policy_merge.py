@@ -60,7 +60,7 @@ def _in_force(part: Part) -> dict[tuple[str, str], Line]:
 
 
 def _one_line_each(lines: list[Line]) -> list[Line]:
-    """A knob all of whose indices say the same needs none."""
+    """A knob all of whose indices say the same needs none, and keeps a comment if that is the same, too."""
     values: dict[str, list[Line]] = {}
     for line in lines:
         if line.kind == "knob" and line.index is not None:
@@ -70,8 +70,11 @@ def _one_line_each(lines: list[Line]) -> list[Line]:
         for knob, some in values.items()
         if len(some) == KNOBS[knob].count and len({line.rest for line in some}) == 1
     }
+    comments = {knob: {line.comment for line in values[knob]} for knob in same}
     return [
-        replace(line, name=line.knob) if line.knob in same else line
+        replace(line, name=line.knob, comment=line.comment if len(comments[line.knob]) == 1 else "")
+        if line.knob in same
+        else line
         for line in lines
         if line.knob not in same or line.index == 0
     ]

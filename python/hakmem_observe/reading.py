@@ -174,7 +174,7 @@ def _live_bytes(sizes: list[int], heaps: Heaps) -> int:
 
 
 # What counts as charged, and is not in memory.
-_ABSENT = ("hole_bytes", "stock_clean_bytes", "untouched_bytes")
+_ABSENT = ("hole_bytes", "stock_clean_bytes", "untouched_bytes", "fence_bytes")
 
 
 def _memory(

@@ -4,6 +4,7 @@
 #include "base/atomic.h"
 #include "check/run.h"
 #include "config/policy.h"
+#include "heap/absent.h"
 #include "heap/life.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
@@ -27,8 +28,8 @@
 /* Objects of which metrics are words. A row says which, and where in it: so the loader has these few addresses to relocate in each
  * process, and the rows are constants. */
 #define BASES(BASE)                                                                                                  \
-    BASE(bigcache_shards) BASE(huge_filled) BASE(large_live) BASE(learn_shown) BASE(letters_lock) BASE(life_lock)    \
-    BASE(limit_bytes) BASE(meta_bytes) BASE(meta_lock) BASE(orphan_lock) BASE(os_calls) BASE(policy) BASE(policy_mode) \
+    BASE(absent_fences) BASE(bigcache_shards) BASE(huge_filled) BASE(large_live) BASE(learn_shown) BASE(letters_lock) \
+    BASE(life_lock) BASE(limit_bytes) BASE(meta_bytes) BASE(meta_lock) BASE(orphan_lock) BASE(os_calls) BASE(policy) BASE(policy_mode) \
     BASE(profile_own_bytes) BASE(profile_totals) BASE(profiler_lock) BASE(run_live) BASE(slabs_live) BASE(span_range) \
     BASE(span_shards)
 

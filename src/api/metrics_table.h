@@ -17,6 +17,7 @@ IN_HEAP(METRIC_MEMORY, "hole_bytes", hole_bytes, 1, "of slabs, pages without a b
 IN_HEAP(METRIC_MEMORY, "stock_bytes", stock_units, UNIT_SIZE, "free units that heaps keep by them for their next slabs")
 IN_HEAP(METRIC_MEMORY, "stock_clean_bytes", stock_clean, UNIT_SIZE, "of them, those that have no memory yet")
 EACH(METRIC_MEMORY, "untouched_bytes", large_live, untouched, "of large blocks, ends that nobody can use and that have no memory")
+WORD(METRIC_MEMORY, "fence_bytes", absent_fences, "of the hardened library, closed pages behind slabs: they have no memory")
 WORD(METRIC_MEMORY, "filled_bytes", huge_filled, "of what counts as without memory, what has some in huge pages")
 WORD(METRIC_MEMORY, "charged_bytes", limit_bytes, "units in use, and free ones with their pages: at most so much of the range is in memory")
 EACH(METRIC_MEMORY, "used_bytes", span_shards, used_bytes, "units in slabs, in stocks, and of large blocks, kept ones too")

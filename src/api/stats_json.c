@@ -61,7 +61,7 @@ static void sums_of_group(struct out *out, enum metric_group group)
 static uint64_t held_bytes(void)
 {
     uint64_t bound = sum_of("charged_bytes") + sum_of("metadata_bytes") + sum_of("filled_bytes");
-    uint64_t absent = sum_of("hole_bytes") + sum_of("stock_clean_bytes") + sum_of("untouched_bytes");
+    uint64_t absent = sum_of("hole_bytes") + sum_of("stock_clean_bytes") + sum_of("untouched_bytes") + sum_of("fence_bytes");
     return bound > absent ? bound - absent : 0;
 }
 

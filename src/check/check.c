@@ -232,7 +232,7 @@ static void poison(void *p, size_t bytes)
         zones_fill_freed(p, bytes);
 }
 
-static void give_back(void)
+static void give_quarantine_back(void)
 {
     (void)empty_quarantine();
 }
@@ -243,7 +243,7 @@ static const struct keeper keeper = {
     .size_of = size_of_checked,
     .resize = resize_checked,
     .poison = poison,
-    .give_back = give_back,
+    .give_back = give_quarantine_back,
     .refuse = refuse,
     .lock = run_lock_all,
     .unlock = run_unlock_all,

@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "heap/absent.h"
 #include "heap/relief.h"
 #include "heap/seal.h"
 #include "os/os.h"
@@ -12,14 +13,23 @@
 
 enum { FENCES_MOST = 8192 };
 
-static uint32_t fences;
+static uint32_t fence_units(void)
+{
+    return (uint32_t)units_per_page();
+}
+
+static void uncount_fence(void)
+{
+    sub_relaxed(&absent_fences, (size_t)fence_units() << UNIT_SHIFT);
+}
 
 /* False: there are enough. */
 static bool count_fence(void)
 {
-    if (add_relaxed(&fences, 1u) < FENCES_MOST)
+    size_t bytes = (size_t)fence_units() << UNIT_SHIFT;
+    if (add_relaxed(&absent_fences, bytes) < FENCES_MOST * bytes)
         return true;
-    sub_relaxed(&fences, 1u);
+    uncount_fence();
     return false;
 }
 
@@ -39,16 +49,16 @@ void *fence_take(struct heap *heap, unsigned class, uint32_t *fence, uint32_t *c
     bool zero;
     unsigned units = size_classes[class].units;
     size_t align = size_class_slab_align(class);
-    *fence = count_fence() ? (uint32_t)units_per_page() : 0;
+    *fence = count_fence() ? fence_units() : 0;
     char *base = span_take(units + *fence, align, &zero);
     if (base == NULL && *fence > 0 && !limit_is_short_of((units + *fence) * UNIT_SIZE)) {
-        sub_relaxed(&fences, 1u);
+        uncount_fence();
         *fence = 0;
         base = span_take(units, align, &zero); /* between fences that could not be opened there is room for less */
     }
     if (base == NULL) {
         if (*fence > 0)
-            sub_relaxed(&fences, 1u);
+            uncount_fence();
         return NULL;
     }
     char *end = base + (units + *fence) * UNIT_SIZE;
@@ -83,7 +93,7 @@ void fence_give(struct heap *heap, char *base, unsigned class, uint32_t fence)
     char *closed = closed_from(base, class);
     note_units(heap, -(ptrdiff_t)units);
     if (fence > 0)
-        sub_relaxed(&fences, 1u);
+        uncount_fence();
     bool opened = closed == end || os_commit(closed, (size_t)(end - closed));
     size_t lost = opened ? 0 : (size_t)(end - closed) / UNIT_SIZE;
     if (lost < units + fence)

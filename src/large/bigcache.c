@@ -267,10 +267,10 @@ static struct bigcache_shard *oldest_shard(void)
     return oldest;
 }
 
-/* The pages of a moved block go with it, and serve nobody else. Longer ones are too much to keep for that. */
+/* The pages of a moved block go with it, and serve nobody else. Longer ones, and more of them, are too much to keep for that. */
 static bool stays(const struct large *block)
 {
-    return block->moved && bytes_of(block) <= BIGCACHE_STAYS_MOST;
+    return block->moved && bytes_of(block) <= BIGCACHE_STAYS_MOST && bigcache_bytes() <= BIGCACHE_STAYING_MOST;
 }
 
 static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms, size_t moved_most)

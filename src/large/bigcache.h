@@ -36,8 +36,9 @@ struct large *bigcache_get(size_t units, uint32_t site);
  * NULL otherwise. The caller gives its units back. */
 struct large *bigcache_evict(uint64_t before_ms);
 
-/* Moved blocks of up to so much are not given back for requests that are shorter. */
+/* Moved blocks of up to so much each, while all that are kept are no more than so much, are not given back for requests that are shorter. */
 #define BIGCACHE_STAYS_MOST (4 * MIB)
+#define BIGCACHE_STAYING_MOST (8 * MIB)
 
 /* The oldest, for a request of so many units; NULL too if that is a moved block which is longer, but not very long: its pages would serve
  * nobody else. */

@@ -1,6 +1,7 @@
 #include "large/move.h"
 
 #include "arena/arena.h"
+#include "base/atomic.h"
 #include "config/policy.h"
 #include "large/units.h"
 #include "os/os.h"
@@ -12,6 +13,11 @@
 
 /* A block that grows will be filled in order: at most the last of its huge pages is not all in use. */
 #define HUGE_LEAST (16 * MIB)
+
+/* Each moved run is a mapping of its own, of the 65,530 that a process may have. */
+enum { MOVED_MOST = 4096 };
+
+static size_t moved_runs;
 
 bool move_gives_huge_pages(size_t units)
 {
@@ -62,10 +68,15 @@ static char *move(char *base, size_t units, size_t longer)
     return to;
 }
 
+void move_forget(void)
+{
+    sub_relaxed(&moved_runs, (size_t)1);
+}
+
 char *move_pages(char *base, size_t units, bool moved, size_t longer)
 {
     size_t bytes = units << UNIT_SHIFT;
-    if (bytes < MOVE_LEAST)
+    if (bytes < MOVE_LEAST || load_relaxed(&moved_runs) >= MOVED_MOST)
         return NULL;
     bool huge = huge_is_in(base, units);
     bool may = os_can_move(base, bytes) || (huge && unite(base, bytes));
@@ -76,5 +87,7 @@ char *move_pages(char *base, size_t units, bool moved, size_t longer)
         os_forbid_huge_pages(to, longer << UNIT_SHIFT);
     else if (huge && !(moved && move_gives_huge_pages(units))) /* it stays, as it was */
         huge_forbid_others(base, units);
+    if (to != NULL && !moved)
+        add_relaxed(&moved_runs, (size_t)1);
     return to;
 }

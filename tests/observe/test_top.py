@@ -100,6 +100,15 @@ class Screens(fakes.FakeTest):
 
         self.drive(LARGE, body)
 
+    def test_narrow(self) -> None:
+        """Without room for a chart the numbers are whole."""
+
+        async def body(app: Top, pilot: Pilot[int]) -> None:
+            await until(pilot, lambda: "large live     32.0 KiB  33%" in text_of(app))
+            self.assertNotIn("┤", text_of(app))
+
+        self.drive((40, 24), body)
+
     def test_tiny(self) -> None:
         async def body(app: Top, pilot: Pilot[int]) -> None:
             for key in ("tab", "tab", "tab", "tab"):

@@ -41,12 +41,14 @@ class Nginx(ProgramTest):
         """Keep-alive and compressed, with reloads while it runs. A reload closes connections under ab's feet: -r."""
         command = ["ab", "-q", "-r", "-k", "-n", "20000", "-c", "40", "-H", "Accept-Encoding: gzip"]
         command.append(f"http://127.0.0.1:{port}/{path}")
-        with subprocess.Popen(command, env=environment(False), stdout=subprocess.PIPE, text=True) as load:
+        with subprocess.Popen(
+            command, env=environment(False), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as load:
             for _ in range(3):
                 time.sleep(0.3)
                 process.send_signal(signal.SIGHUP)
             output, _ = load.communicate(timeout=200)
-        self.assertEqual(load.returncode, 0, output)
+        self.assertEqual(load.returncode, 0, f"{path} of {process.args}: {output[-2000:]}")
         self.assertIn("Complete requests:      20000", output)
 
     def fetch(self, port: int, path: str) -> str:

@@ -348,6 +348,13 @@ class Merge(unittest.TestCase):
         )
         self.assertEqual([line.text for line in one.lines][:2], ["knob bigcache_ms[0] 8", "knob bigcache_ms[1] 7"])
 
+    def test_a_comment_of_one_index_is_not_of_all(self) -> None:
+        each = [Line("knob", f"bigcache_ms[{index}]", "7", "why") for index in range(16)]
+        for last, said in (("why", "knob bigcache_ms 7 # why"), ("other", "knob bigcache_ms 7")):
+            lines = [*each[:-1], Line("knob", "bigcache_ms[15]", "7", last)]
+            one = self.merged(Part("/a", "ab", None, 9, 9, 0, lines), self.part(1))
+            self.assertEqual([line.text for line in one.lines], [said])
+
     def test_silence_is_a_vote_for_the_mode(self) -> None:
         self.assertEqual(self.merged(self.part(10, "knob purge_ms 1"), self.part(10)).lines, [])
         self.assertEqual(

@@ -53,6 +53,20 @@ static void aligns(void)
     }
 }
 
+/* What is held grows by slabs that are touched, and not by the fences behind them. */
+static void fences_are_not_held(void)
+{
+    enum { EACH = 4000, SIZE = 500 };
+    struct hak_stats before;
+    struct hak_stats after;
+    CHECK(hak_stats_get(&before, sizeof before) == 0);
+    for (int i = 0; i < EACH; i++)
+        memset(hak_malloc(SIZE), 1, SIZE);
+    CHECK(hak_stats_get(&after, sizeof after) == 0);
+    size_t held = after.held_bytes - before.held_bytes;
+    CHECK(held >= EACH * SIZE && held < EACH * SIZE + EACH * SIZE / 4);
+}
+
 static void check_content(const char *block, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -411,6 +425,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(says_what_was_asked_for),
         UNIT_TEST(aligns),
+        UNIT_TEST(fences_are_not_held),
         UNIT_TEST(resizes),
         UNIT_TEST(zeroes_what_is_freed),
         UNIT_TEST(is_hard_to_predict),

@@ -50,7 +50,7 @@ static void check_parts(const struct hak_stats *stats)
     size_t slabs = stats->small_bytes + stats->cached_bytes + stats->slab_free_bytes + stats->hole_bytes;
     CHECK(slabs == sum_of("slab_bytes"));
     CHECK(stats->large_bytes == sum_of("large_live_bytes"));
-    size_t absent = sum_of("hole_bytes") + sum_of("stock_clean_bytes") + sum_of("untouched_bytes");
+    size_t absent = sum_of("hole_bytes") + sum_of("stock_clean_bytes") + sum_of("untouched_bytes") + sum_of("fence_bytes");
     CHECK(stats->held_bytes + absent == sum_of("charged_bytes") + sum_of("metadata_bytes"));
     CHECK(sum_of("used_bytes") >= slabs + stats->bigcache_bytes);
 }

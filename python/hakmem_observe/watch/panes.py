@@ -16,6 +16,7 @@ from hakmem_observe.watch.history import LOCK_WAITS, History
 from hakmem_observe.watch.sheet import Cell, Column, Sheet, number, word
 
 _LEGEND = 31
+_NARROWEST = 20  # chart
 # What else there is of "memory", below the states.
 _BELOW = ("hole_bytes", "held_bytes", "committed_bytes", "reserved_bytes", "soft_limit_bytes", "hard_limit_bytes")
 _MOST_THREADS = 2000
@@ -32,7 +33,7 @@ _FIRST = (
 
 
 class MemoryPane(Widget, can_focus=True):
-    """The chart, and beside or below it what its colours mean, with the newest numbers."""
+    """The chart, and beside it what its colours mean, with the newest numbers: these alone where both have no room."""
 
     history: History | None = None
 
@@ -46,11 +47,13 @@ class MemoryPane(Widget, can_focus=True):
             return Text("nothing yet", "dim")
         width, height = self.size.width, self.size.height
         legend = _legend(history)
-        drawn = chart.draw(history.parts, history.seconds, max(20, width - _LEGEND - 1), height).split("\n")
+        room = width - _LEGEND - 1
+        drawn = chart.draw(history.parts, history.seconds, room, height).split("\n") if room >= _NARROWEST else []
         lines = []
         for i in range(height):
             line = drawn[i] if i < len(drawn) else Text()
-            line.pad_right(max(0, width - _LEGEND - line.cell_len))
+            if drawn:
+                line.pad_right(max(0, width - _LEGEND - line.cell_len))
             line.append_text(legend[i] if i < len(legend) else Text())
             line.truncate(width)
             lines.append(line)

@@ -273,12 +273,12 @@ static bool stays(const struct large *block)
     return block->moved && bytes_of(block) <= BIGCACHE_STAYS_MOST && bigcache_bytes() <= BIGCACHE_STAYING_MOST;
 }
 
-static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms, size_t moved_most)
+static struct large *evict_from(struct bigcache_shard *shard, uint64_t before_ms, size_t most, bool all_stay)
 {
     lock_take(&shard->lock);
     enlist_latest(shard);
     struct large *oldest = oldest_in(shard);
-    if (oldest != NULL && (oldest->freed_ms >= before_ms || (oldest->units > moved_most && stays(oldest))))
+    if (oldest != NULL && (oldest->freed_ms >= before_ms || (oldest->units > most && (all_stay || stays(oldest)))))
         oldest = NULL;
     if (oldest != NULL)
         take_out(shard, oldest);
@@ -294,15 +294,15 @@ struct large *bigcache_evict(uint64_t before_ms)
     for (struct bigcache_shard *oldest; evicted == NULL && (oldest = oldest_shard()) != NULL;) {
         if (load_relaxed(&oldest->oldest_ms) >= before_ms)
             break;
-        evicted = evict_from(oldest, before_ms, SIZE_MAX);
+        evicted = evict_from(oldest, before_ms, SIZE_MAX, false);
     }
     return evicted;
 }
 
-struct large *bigcache_evict_for(size_t units)
+struct large *bigcache_evict_for(size_t units, bool all_stay)
 {
     struct bigcache_shard *oldest = oldest_shard();
-    return oldest != NULL ? evict_from(oldest, NEVER, units) : NULL;
+    return oldest != NULL ? evict_from(oldest, NEVER, units, all_stay) : NULL;
 }
 
 static NOINLINE void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct list *old)

@@ -40,9 +40,9 @@ struct large *bigcache_evict(uint64_t before_ms);
 #define BIGCACHE_STAYS_MOST (4 * MIB)
 #define BIGCACHE_STAYING_MOST (8 * MIB)
 
-/* The oldest, for a request of so many units; NULL too if that is a moved block which is longer, but not very long: its pages would serve
- * nobody else. */
-struct large *bigcache_evict_for(size_t units);
+/* The oldest, for a request of so many units; NULL too if that is a longer one which stays (above): its pages would serve nobody else.
+ * `all_stay`: or any longer one. */
+struct large *bigcache_evict_for(size_t units, bool all_stay);
 
 /* Takes those out that were kept for as long as policy says for their sizes and sites, and appends them to `old`, by their
  * member `age`; of each shard only so many at once as go back in a part of a millisecond. */

@@ -1,5 +1,6 @@
 #include "large/extent.h"
 
+#include "arena/arena.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/shard.h"

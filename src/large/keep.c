@@ -74,12 +74,12 @@ void large_evict_old(uint64_t now_ms)
     keep_to_budget();
 }
 
-void keep_make_room(size_t units)
+void keep_make_room(size_t units, bool all_stay)
 {
     static size_t owed;
     struct large *old;
     size_t due = load_relaxed(&owed) + units;
-    while (due > 0 && (old = bigcache_evict_for(due)) != NULL) {
+    while (due > 0 && (old = bigcache_evict_for(due, all_stay)) != NULL) {
         due -= min_size(due, old->units);
         keep_release(old);
     }
@@ -92,7 +92,7 @@ static size_t give_up(size_t wanted)
     size_t given = span_purge_some(wanted);
     if (given >= wanted || HARDENED || bigcache_bytes() == 0)
         return given;
-    keep_make_room(divide_up(wanted - given, UNIT_SIZE));
+    keep_make_room(divide_up(wanted - given, UNIT_SIZE), false);
     return given + span_purge_some(wanted - given);
 }
 

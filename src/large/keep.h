@@ -21,7 +21,8 @@ void keep_put(struct large *block, bool kept);
 void keep_release(struct large *block);
 
 /* Gives back the oldest kept blocks, of so many units in sum: what none of them could serve takes their pages, or others that are
- * warm, where it would have grown the process. A moved block that is longer may stay until requests have been as long together. */
-void keep_make_room(size_t units);
+ * warm, where it would have grown the process. A moved block that is longer may stay until requests, and growth, have been as long
+ * together; with `all_stay`, which is for growth, any longer one. */
+void keep_make_room(size_t units, bool all_stay);
 
 #endif

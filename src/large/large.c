@@ -92,7 +92,7 @@ static NOINLINE struct large *make_for(size_t units, size_t size, size_t align, 
     if (!span_may_promise(units) || !span_may_promise(align >> UNIT_SHIFT)) /* superslabs that an alignment skips have records, too */
         return NULL;
     if (!HARDENED) /* whose freed blocks rest */
-        keep_make_room(units);
+        keep_make_room(units, false);
     struct large *block = make(units, max_size(align >> UNIT_SHIFT, 1), zero);
     if (block == NULL)
         return NULL;

@@ -48,8 +48,8 @@ static void exchange_runs(struct large *block, struct large *other)
     other->moved = before.moved;
 }
 
-/* To a run that the BigCache keeps, which has the other in exchange. That takes less time than to touch as many pages that are new; and who
- * grows one after the other finds warm pages. */
+/* To a run that the BigCache keeps, which has the other in exchange. For who grows by much that takes less time than to touch as many
+ * pages that are new; and who grows one after the other finds warm pages. */
 static bool try_copy(struct large *block, size_t units)
 {
     struct large *kept = keep_take(units, SITE_NONE);
@@ -110,15 +110,18 @@ static bool extend(struct large *block, size_t units)
 
 static bool grow(struct large *block, size_t units)
 {
+    size_t before = block->units;
     size_t used = extent_units(block->bytes);
     bool by_little = units - used < used / COPIED_PART;
     if (!span_may_promise(units))
         return false;
     if (!by_little && try_copy(block, units))
         return true;
-    if (by_little && units << UNIT_SHIFT <= BIGCACHE_STAYS_MOST) /* what such blocks leave is nothing that the next one takes */
-        keep_make_room(units - used);
-    return extend(block, units) || try_move(block, units);
+    if (!extend(block, units) && !try_move(block, units))
+        return false;
+    if (by_little && units << UNIT_SHIFT <= BIGCACHE_STAYS_MOST) /* what such a block leaves is nothing that the next one's growth takes */
+        keep_make_room(block->units - before, true);
+    return true;
 }
 
 static void shrink(struct large *block, size_t units)

@@ -5,7 +5,7 @@
  *     start                 claims service.number
  *       begin               makes the place, once; clears the window
  *         clone_thread
- *           [new thread] run    name, body
+ *           [new thread] run_service  name, body
  *             leave             gives the place's pages back, and ends
  *               [kernel]        clears service.number: from then on nobody uses the place
  *
@@ -48,7 +48,7 @@ static void run_body(void)
 
 #if HAK_SANITIZED
 
-static void *run(void *unused)
+static void *run_service(void *unused)
 {
     run_body();
     store_release(&service.number, 0u);
@@ -70,7 +70,7 @@ static bool begin(const void *local)
         return false;
     int saved = errno;
     pthread_t thread;
-    bool begun = pthread_create(&thread, NULL, run, NULL) == 0;
+    bool begun = pthread_create(&thread, NULL, run_service, NULL) == 0;
     if (begun)
         (void)pthread_detach(thread);
     errno = saved;
@@ -101,7 +101,7 @@ static size_t usable_bytes(void)
 static _Noreturn void leave(void *place, size_t bytes);
 
 /* Nothing returns from here. */
-static _Noreturn void run(void)
+static _Noreturn void run_service(void)
 {
     run_body();
     leave(service.place + os_page_size(), usable_bytes());
@@ -119,13 +119,13 @@ static void fill_head(uintptr_t *head)
     head[5] = ((const uintptr_t *)thread_self())[5];
 }
 
-/* The new thread begins in run() with an empty stack and the return address 0, where backtraces end. */
+/* The new thread begins in run_service() with an empty stack and the return address 0, where backtraces end. */
 static long clone_thread(char *stack, char *pointer)
 {
     long result = SYS_clone;
     register uint32_t *cleared __asm__("r10") = &service.number;
     register char *tls __asm__("r8") = pointer;
-    register void (*entry)(void) __asm__("r9") = run;
+    register void (*entry)(void) __asm__("r9") = run_service;
     __asm__ volatile("syscall\n\t"
                      "testq %%rax, %%rax\n\t"
                      "jnz 1f\n\t"
@@ -172,7 +172,7 @@ static void fill_head(uintptr_t *head)
     (void)head;
 }
 
-/* The new thread begins in run() with an empty stack and the return address 0, where backtraces end. */
+/* The new thread begins in run_service() with an empty stack and the return address 0, where backtraces end. */
 static long clone_thread(char *stack, char *pointer)
 {
     register long result __asm__("x0") = CLONE_FLAGS;
@@ -181,7 +181,7 @@ static long clone_thread(char *stack, char *pointer)
     register char *tls __asm__("x3") = pointer;
     register uint32_t *cleared __asm__("x4") = &service.number;
     register long number __asm__("x8") = SYS_clone;
-    register void (*entry)(void) __asm__("x16") = run;
+    register void (*entry)(void) __asm__("x16") = run_service;
     __asm__ volatile("svc #0\n\t"
                      "cbnz x0, 1f\n\t"
                      "mov x29, xzr\n\t"

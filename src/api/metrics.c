@@ -29,9 +29,9 @@
  * process, and the rows are constants. */
 #define BASES(BASE)                                                                                                  \
     BASE(absent_fences) BASE(bigcache_shards) BASE(huge_filled) BASE(large_live) BASE(learn_shown) BASE(letters_lock) \
-    BASE(life_lock) BASE(limit_bytes) BASE(meta_bytes) BASE(meta_lock) BASE(orphan_lock) BASE(os_calls) BASE(policy) BASE(policy_mode) \
-    BASE(profile_own_bytes) BASE(profile_totals) BASE(profiler_lock) BASE(run_live) BASE(slabs_live) BASE(span_range) \
-    BASE(span_shards)
+    BASE(life_lock) BASE(limit_bytes) BASE(meta_bytes) BASE(meta_lock) BASE(orphan_lock) BASE(os_calls) BASE(policy) \
+    BASE(policy_mode) BASE(profile_own_bytes) BASE(profile_totals) BASE(profiler_lock) BASE(run_live)                \
+    BASE(slabs_live) BASE(span_range) BASE(span_shards)
 
 #define NUMBER_OF(object) BASE_##object,
 #define ADDRESS_OF(object) &(object),

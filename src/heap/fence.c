@@ -13,21 +13,20 @@
 
 enum { FENCES_MOST = 8192 };
 
-static uint32_t fence_units(void)
+static size_t fence_bytes(void)
 {
-    return (uint32_t)units_per_page();
+    return units_per_page() << UNIT_SHIFT;
 }
 
 static void uncount_fence(void)
 {
-    sub_relaxed(&absent_fences, (size_t)fence_units() << UNIT_SHIFT);
+    sub_relaxed(&absent_fences, fence_bytes());
 }
 
 /* False: there are enough. */
 static bool count_fence(void)
 {
-    size_t bytes = (size_t)fence_units() << UNIT_SHIFT;
-    if (add_relaxed(&absent_fences, bytes) < FENCES_MOST * bytes)
+    if (add_relaxed(&absent_fences, fence_bytes()) < FENCES_MOST * fence_bytes())
         return true;
     uncount_fence();
     return false;
@@ -49,7 +48,7 @@ void *fence_take(struct heap *heap, unsigned class, uint32_t *fence, uint32_t *c
     bool zero;
     unsigned units = size_classes[class].units;
     size_t align = size_class_slab_align(class);
-    *fence = count_fence() ? fence_units() : 0;
+    *fence = count_fence() ? (uint32_t)units_per_page() : 0;
     char *base = span_take(units + *fence, align, &zero);
     if (base == NULL && *fence > 0 && !limit_is_short_of((units + *fence) * UNIT_SIZE)) {
         uncount_fence();

@@ -108,10 +108,10 @@ static bool extend(struct large *block, size_t units)
     return true;
 }
 
-static bool grow(struct large *block, size_t units)
+/* Of its units so many are `used`; the others were taken for growth. */
+static bool grow(struct large *block, size_t units, size_t used)
 {
     size_t before = block->units;
-    size_t used = extent_units(block->bytes);
     bool by_little = units - used < used / COPIED_PART;
     if (!span_may_promise(units))
         return false;
@@ -146,9 +146,10 @@ void *large_resize(struct large *block, size_t size)
     if (HARDENED)
         return resize_fenced(block, size);
     size_t units = extent_units(size);
-    if (units > block->units && !grow(block, units))
+    size_t used = extent_units(block->bytes);
+    if (units > block->units && !grow(block, units, used))
         return NULL;
-    if (units < extent_units(block->bytes)) /* what is more than that was taken for growth */
+    if (units < used)
         shrink(block, units);
     set_bytes(block, size);
     return block->base;

@@ -176,8 +176,9 @@ static bool purge(void *at, size_t bytes)
     return !is_error(counted(OS_MADVISE, SYS_madvise, (long)at, (long)bytes, MADV_DONTNEED, 0, 0));
 }
 
-/* Emulators have taken it for mere advice and answered as if they had followed it (qemu-user before 7.1). A page of our own tells. */
-static COLD enum purge try_purge(void)
+/* Emulators have taken it for mere advice and answered as if they had followed it (qemu-user before 7.1). A page of our own tells.
+ * Two threads that try at once may get the same page one after the other, which ThreadSanitizer would not know to be another. */
+static COLD UNSANITIZED enum purge try_purge(void)
 {
     size_t page = os_page_size();
     volatile char *at = map(NULL, page, READ_WRITE, PRIVATE_MEMORY);

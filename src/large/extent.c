@@ -8,6 +8,7 @@
 #include "large/move.h"
 #include "os/os.h"
 #include "span/huge.h"
+#include "span/limit.h"
 
 /* The user sees sizes in steps of 4 KiB, so that programs that count usable sizes do not count the unused
  * end of the last unit. */
@@ -61,23 +62,25 @@ void extent_begin(struct large *block)
     extent_begin_last(block, behind_user(block));
 }
 
-/* What was untouched has memory all the same if the superslab has become a huge page since. */
-static void lessen_to(struct large *block, size_t bytes)
+/* Returns the bytes that have no memory yet. What was untouched has some all the same if the superslab has become a huge page since. */
+static size_t lessen_to(struct large *block, size_t bytes)
 {
     size_t fewer = block->untouched - bytes;
     if (fewer == 0)
-        return;
+        return 0;
     count_untouched(block, bytes);
-    if (block->collapses != huge_collapses_at(last_byte(block)))
-        huge_counts_again(last_byte(block), fewer);
+    if (block->collapses == huge_collapses_at(last_byte(block)))
+        return fewer;
+    huge_counts_again(last_byte(block), fewer);
+    return 0;
 }
 
 void extent_lessen(struct large *block)
 {
-    lessen_to(block, min_size(block->untouched, behind_user(block)));
+    limit_note_filled(lessen_to(block, min_size(block->untouched, behind_user(block))));
 }
 
 void extent_end(struct large *block)
 {
-    lessen_to(block, 0);
+    (void)lessen_to(block, 0);
 }

@@ -70,13 +70,25 @@ void fenced_begin(struct large *block, bool zero)
         memset(block->base, 0, block->reach);
 }
 
-/* It was closed. */
+static void verify(const struct large *block, bool reads_as_zero)
+{
+    if (!reads_as_zero)
+        fail("write after free of %p (large, thread %d)", (void *)block->base, os_thread_id());
+}
+
+static bool pages_are_clear(void *pages, size_t bytes)
+{
+    return is_zero(pages, bytes);
+}
+
+/* Closed pages are looked at, too: while they were cleared, before that, another thread may have written. */
 static bool open_again(struct large *block)
 {
     bool fenced = count_fence();
     size_t reach = fenced ? end_of_page(block->bytes) : memory_bytes(block);
     if (os_commit(block->base, reach)) {
         block->reach = reach;
+        verify(block, os_each_present(block->base, reach, pages_are_clear));
         return true;
     }
     if (fenced)
@@ -84,22 +96,17 @@ static bool open_again(struct large *block)
     return false;
 }
 
-static void verify_rest(const struct large *block)
-{
-    if (!is_zero(block->base, block->reach))
-        fail("write after free of %p (large, thread %d)", (void *)block->base, os_thread_id());
-}
-
 bool fenced_lend(struct large *block)
 {
     if (block->reach == 0)
         return open_again(block);
-    verify_rest(block);
+    verify(block, is_zero(block->base, block->reach));
     size_t end = end_of_page(block->bytes);
     if (end <= block->reach)
         return true;
     if (!os_commit(block->base + block->reach, end - block->reach))
         return false;
+    verify(block, os_each_present(block->base + block->reach, end - block->reach, pages_are_clear));
     block->reach = end;
     return true;
 }

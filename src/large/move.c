@@ -19,9 +19,11 @@ enum { MOVED_MOST = 4096 };
 
 static size_t moved_runs;
 
+/* Where pages are larger, so are huge ones: up to 512 MiB. */
 bool move_gives_huge_pages(size_t units)
 {
-    return policy.huge == HUGE_ON || (policy.huge == HUGE_AUTO && units << UNIT_SHIFT >= HUGE_LEAST);
+    bool may = policy.huge == HUGE_AUTO && units << UNIT_SHIFT >= HUGE_LEAST && os_huge_page_size() == HUGE_SIZE;
+    return policy.huge == HUGE_ON || may;
 }
 
 /* One mapping can be moved. Superslabs in it that became huge pages are mappings of their own, until the same is advised for all. */

@@ -129,6 +129,8 @@ static void shrink(struct large *block, size_t units)
     char *tail = block->base + (units << UNIT_SHIFT);
     extent_end(block);
     units_give(tail, block->units - units, block->moved, false);
+    if (block->moved && move_gives_huge_pages(block->units) && !move_gives_huge_pages(units))
+        os_forbid_huge_pages(block->base, units << UNIT_SHIFT);
     block->units = units;
 }
 

@@ -206,12 +206,16 @@ bool os_forbid(void *at, size_t bytes)
     return !is_error(counted(OS_MPROTECT, SYS_mprotect, (long)at, (long)bytes, PROT_NONE, 0, 0));
 }
 
-/* Locked memory keeps its pages: then at least its content goes, while it may be written. */
+/* Locked memory keeps its pages: then at least its content goes, while it may be written. Else what another thread has written in
+ * between goes, too. */
 bool os_close(void *at, size_t bytes)
 {
     if (!os_purge(at, bytes))
         os_clear(at, bytes);
-    return os_forbid(at, bytes);
+    if (!os_forbid(at, bytes))
+        return false;
+    (void)os_purge(at, bytes);
+    return true;
 }
 
 bool os_renew(void *at, size_t bytes)

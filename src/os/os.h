@@ -48,6 +48,10 @@ bool os_forbid(void *at, size_t bytes);
 /* Makes usable pages read as zero. Those in memory stay there; the others stay out of it. */
 void os_clear(void *at, size_t bytes);
 
+/* Calls `act` for usable pages that are in memory, as long as it returns true; whether it did to the end. The others stay out of it and
+ * read as zero, even if they were in swap. */
+bool os_each_present(void *at, size_t bytes, bool (*act)(void *pages, size_t bytes));
+
 /* As os_purge for each run of ones in `pieces`, where bit i is the piece of 1 << shift bytes at base + (i << shift). Returns
  * those that were given back. */
 bits128 os_purge_pieces(char *base, bits128 pieces, unsigned shift);

@@ -50,26 +50,46 @@ static bool holds(const struct look *look, size_t distance)
     return some;
 }
 
-/* The pages from `distance` on that are alike: those in memory are written; those that are not may be in swap, and are given
- * back. So all of them read as zero, whatever the kernel has said. Returns where they end. */
-static size_t clear_alike(const struct look *look, size_t distance)
+/* Where the pages end that are as the one at this distance: in memory, or not. */
+static size_t end_of_alike(const struct look *look, size_t distance)
 {
     bool in_memory = holds(look, distance);
     size_t end = distance + os_page_size();
     while (end < look->bytes && holds(look, end) == in_memory)
         end += os_page_size();
-    if (in_memory || !os_purge(look->at + distance, end - distance))
-        memset(look->at + distance, 0, end - distance);
     return end;
+}
+
+/* Those that are not in memory may be in swap. True: not any more, and they read as zero. */
+static bool are_absent(const struct look *look, size_t distance, size_t end)
+{
+    return !holds(look, distance) && os_purge(look->at + distance, end - distance);
+}
+
+/* Whatever the kernel has said: what is passed over reads as zero. */
+bool os_each_present(void *at, size_t bytes, bool (*act)(void *pages, size_t bytes))
+{
+    struct look look;
+    size_t end;
+    for (size_t done = 0; done < bytes; done += look.bytes) {
+        if (!look_at(&look, (char *)at + done, bytes - done))
+            memset(look.in_memory, 1, sizeof look.in_memory);
+        for (size_t distance = 0; distance < look.bytes; distance = end) {
+            end = end_of_alike(&look, distance);
+            if (!are_absent(&look, distance, end) && !act(look.at + distance, end - distance))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool clear_pages(void *pages, size_t bytes)
+{
+    memset(pages, 0, bytes);
+    return true;
 }
 
 void os_clear(void *at, size_t bytes)
 {
-    struct look look;
-    for (size_t done = 0; done < bytes; done += look.bytes) {
-        if (!look_at(&look, (char *)at + done, bytes - done))
-            memset(look.in_memory, 1, sizeof look.in_memory);
-        for (size_t distance = 0; distance < look.bytes;)
-            distance = clear_alike(&look, distance);
-    }
+    (void)os_each_present(at, bytes, clear_pages);
 }

@@ -150,16 +150,25 @@ static void note_filled(struct superslab *s, size_t bytes)
     store_relaxed(&s->collapses, (uint8_t)(s->collapses + 1));
 }
 
+/* What was given back before it became part of a huge page has memory again, which nobody would count. */
+static void purge_again(const struct superslab *s)
+{
+    (void)os_purge_pieces(superslab_base(superslab_index(s)), ~(s->used | s->dirty) | s->purging, UNIT_SHIFT);
+}
+
 /* If it was given back in part meanwhile, it is no longer marked as huge. */
 static void conclude(struct superslab *s, const struct half *half, bool was_there, enum os_collapse came_to)
 {
+    bool was_split = !s->huge;
     s->settled = 0;
-    if (came_to == OS_COLLAPSED && !half->was_huge)
+    if (came_to == OS_COLLAPSED && (!half->was_huge || was_split))
         note_filled(s, SUPERSLAB_SIZE - half->resident);
-    if (was_there && (came_to != OS_COLLAPSED || !s->huge))
+    if (was_there && (came_to != OS_COLLAPSED || was_split))
         forbid(s);
     else if (!was_there && !half->was_huge)
         set_huge(s, false); /* the kernel was told nothing: where a block that grows is to have huge pages, it may */
+    if (came_to == OS_COLLAPSED && was_split)
+        purge_again(s);
 }
 
 /* Without locks. If pages of a superslab are given back meanwhile, it is known as split by then. */

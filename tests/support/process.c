@@ -36,21 +36,32 @@ size_t process_rss_bytes(void)
     return resident_pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-bool process_mapping_has(const void *at, const char *flag)
+/* Of the mapping there what smaps says under this name, with its colon. */
+static const char *mapping_line(const void *at, const char *name)
 {
     static char line[1 << 12];
     unsigned long first, end;
     bool inside = false, found = false;
     FILE *file = fopen("/proc/self/smaps", "r");
     CHECK(file != NULL);
-    while (fgets(line, sizeof line, file) != NULL) {
+    while (!found && fgets(line, sizeof line, file) != NULL) {
         if (sscanf(line, "%lx-%lx ", &first, &end) == 2)
             inside = first <= (uintptr_t)at && (uintptr_t)at < end;
-        else if (inside && strncmp(line, "VmFlags:", strlen("VmFlags:")) == 0)
-            found = strstr(line, flag) != NULL;
+        else
+            found = inside && strncmp(line, name, strlen(name)) == 0;
     }
     fclose(file);
-    return found;
+    return found ? line + strlen(name) : "";
+}
+
+bool process_mapping_has(const void *at, const char *flag)
+{
+    return strstr(mapping_line(at, "VmFlags:"), flag) != NULL;
+}
+
+size_t process_mapping_huge_kib(const void *at)
+{
+    return strtoul(mapping_line(at, "AnonHugePages:"), NULL, 10);
 }
 
 bool process_maps_file(const char *name)

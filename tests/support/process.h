@@ -18,6 +18,9 @@ bool process_maps_file(const char *name);
 /* Has the mapping there this flag, two letters of VmFlags in smaps? */
 bool process_mapping_has(const void *at, const char *flag);
 
+/* How much of that mapping is in huge pages. */
+size_t process_mapping_huge_kib(const void *at);
+
 /* Is this process run by an emulator of the processor, and not by the processor? */
 bool process_is_emulated(void);
 

@@ -280,11 +280,24 @@ bool __wrap_os_close(void *at, size_t bytes)
     return false;
 }
 
+static void (*before_collapse)(void);
+
+void fake_os_before_collapse(void (*hook)(void))
+{
+    before_collapse = hook;
+}
+
 enum os_collapse __wrap_os_collapse(void *at)
 {
     check_pages(at, os_huge_page_size());
     CHECK((uintptr_t)at % os_huge_page_size() == 0);
-    return refuses(FAKE_NEVER_COLLAPSE) ? OS_NEVER : refuses(FAKE_COLLAPSE) ? OS_NOT_NOW : OS_COLLAPSED;
+    if (refuses(FAKE_NEVER_COLLAPSE))
+        return OS_NEVER;
+    if (refuses(FAKE_COLLAPSE))
+        return OS_NOT_NOW;
+    if (before_collapse != NULL)
+        before_collapse();
+    return OS_COLLAPSED;
 }
 
 bool __wrap_os_forbid(void *at, size_t bytes)

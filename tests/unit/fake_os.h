@@ -70,8 +70,9 @@ size_t fake_os_made(unsigned calls);
 /* What is called after each barrier that was not refused, before its caller goes on; NULL: nothing. */
 void fake_os_after_barrier(void (*hook)(void));
 
-/* The same, before each purge, and before each hole is filled, that is not refused. */
+/* The same, before each purge, before each hole is filled, and before each huge page is made, that is not refused. */
 void fake_os_before_purge(void (*hook)(void));
+void fake_os_before_collapse(void (*hook)(void));
 void fake_os_before_refill(void (*hook)(void));
 
 /* What os_is_secure says. */

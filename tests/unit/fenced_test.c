@@ -1,7 +1,6 @@
 /* large/fenced.h: large blocks of the hardened library rest after they were freed, and are lent again as if they were new. */
 #include "unit.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -21,6 +20,9 @@
 /* Closed while it rests; and not. */
 #define CLOSED ((size_t)300000)
 #define OPEN ((size_t)60000)
+
+/* From this on a freed block is closed. */
+#define CLOSED_LEAST ((size_t)128 << 10)
 
 enum { REST_LEAST = 8, REST_MOST = 24, HELD = 64 };
 
@@ -128,7 +130,7 @@ static void locked_blocks_can_be_freed(void)
     char *block = get(CLOSED);
     memset(block, 1, CLOSED);
     if (syscall(SYS_mlock2, block, align_up(CLOSED, page) + page, 1 /* MLOCK_ONFAULT */) != 0)
-        print_message("memory cannot be locked here, error %d\n", errno);
+        CANNOT_TRY("memory cannot be locked here");
     hak_free(block);
     for (int i = 0; i < 2 * REST_MOST; i++)
         hak_free(get(CLOSED));
@@ -172,6 +174,47 @@ static void write_after_free(uintptr_t size)
         hak_free(get(size));
 }
 
+static volatile char *stale;
+
+static void write_to_stale(void)
+{
+    stale[0] = 1;
+}
+
+/* By another thread, while it is cleared: what is not in memory goes back then, behind what has been cleared. */
+static void write_before_it_is_closed(uintptr_t size)
+{
+    char *block = hak_malloc(size);
+    stale = block;
+    write_to_stale();
+    fake_os_before_purge(write_to_stale);
+    hak_free(block);
+    fake_os_before_purge(NULL);
+    for (int i = 0; i < 2 * REST_MOST; i++)
+        hak_free(get(size));
+}
+
+/* The same, to a page that is opened only when its block is lent for more than the last time. */
+static void write_behind_what_is_lent_next(uintptr_t page)
+{
+    size_t size = CLOSED_LEAST + page;
+    size_t less = CLOSED_LEAST - page;
+    char *block = hak_malloc(size);
+    stale = block + less;
+    write_to_stale();
+    fake_os_before_purge(write_to_stale);
+    hak_free(block);
+    fake_os_before_purge(NULL);
+    for (int i = 0; i < 2 * REST_MOST; i++)
+        hak_free(get(OPEN));
+    char *again = get(less);
+    CHECK(again == block);
+    hak_free(again);
+    for (int i = 0; i < 2 * REST_MOST; i++)
+        hak_free(get(OPEN));
+    hak_free(get(size));
+}
+
 static void write_where_closing_is_refused(uintptr_t size)
 {
     fake_os_refuse(FAKE_CLOSE, 1, FAKE_EVERY);
@@ -200,6 +243,9 @@ static void finds_misuse(void)
     CHECK(child_dies_of(SIGABRT, write_after_free, OPEN, "write after free"));
     CHECK(child_dies_of(SIGSEGV, write_after_free, CLOSED, ""));
     CHECK(child_dies_of(SIGABRT, write_where_closing_is_refused, CLOSED, "write after free"));
+    CHECK(child_dies_of(SIGABRT, write_before_it_is_closed, CLOSED, "write after free"));
+    if (os_page_size() <= 16384) /* larger ones are too large a part of such a block */
+        CHECK(child_dies_of(SIGABRT, write_behind_what_is_lent_next, os_page_size(), "write after free"));
     CHECK(child_dies_of(SIGABRT, write_behind_smaller, OPEN - 8000, "overflow"));
     CHECK(child_dies_of(SIGSEGV, write_to_fence, OPEN, ""));
 }

@@ -112,6 +112,25 @@ static void policy_says_how_much_is_enough(void)
     CHECK(huge_ones(PAGES) == 1 && huge_is_at(runs[0]));
 }
 
+static void give_back_meanwhile(void)
+{
+    char *given = runs[0] + 5 * UNIT_SIZE;
+    fake_os_before_collapse(NULL);
+    span_give(given, 3, true);
+    (void)span_purge_all();
+    memset(given, 0, 3 * UNIT_SIZE); /* as the kernel fills what is not there */
+}
+
+static void what_a_page_fills_that_was_given_back_goes_back_again(void)
+{
+    start(PAGES, 1);
+    passes(1);
+    fake_os_before_collapse(give_back_meanwhile);
+    passes(1);
+    CHECK(!huge_is_at(runs[0]) && os_resident(runs[0] + 5 * UNIT_SIZE, 3 * UNIT_SIZE) == 0);
+    CHECK(os_resident(runs[0], 5 * UNIT_SIZE) == 5 * UNIT_SIZE);
+}
+
 static void modes_without_huge_pages_have_none(void)
 {
     start(PAGES, 1);
@@ -417,6 +436,7 @@ int main(void)
         HUGE_TEST(what_is_not_full_stays),
         HUGE_TEST(what_is_not_in_memory_stays),
         HUGE_TEST(policy_says_how_much_is_enough),
+        HUGE_TEST(what_a_page_fills_that_was_given_back_goes_back_again),
         HUGE_TEST(modes_without_huge_pages_have_none),
         HUGE_TEST(refusals_are_no_loss),
         HUGE_TEST(who_has_none_is_asked_once),

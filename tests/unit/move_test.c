@@ -173,6 +173,38 @@ static void who_grows_in_small_steps_moves_seldom(void)
     large_evict_before(UINT64_MAX);
 }
 
+/* What a block grows into that has room gets memory, and is charged already. */
+static void growth_into_room_presses_the_soft_limit(void)
+{
+    large_init();
+    char *at = corner(large_take(8 * MIB), 8 * MIB);
+    char *moved = large_resize(large_find(at), 12 * MIB);
+    struct large_stats stats;
+    large_stats(&stats);
+    CHECK(moved != at && stats.untouched_bytes == 3 * MIB);
+    limit_set(limit_held() - 2 * MIB, SIZE_MAX);
+    take_a_unit();
+    CHECK(limit_presses() && !limit_begin_relief(stats.untouched_bytes) && !limit_presses());
+    CHECK(large_resize(large_find(moved), 14 * MIB) == moved);
+    large_stats(&stats);
+    CHECK(stats.untouched_bytes == MIB);
+    CHECK(limit_presses() && limit_begin_relief(stats.untouched_bytes));
+}
+
+static void huge_pages_end_where_a_moved_block_shrinks(void)
+{
+    large_init();
+    char *at = corner(large_take(8 * MIB), 8 * MIB);
+    char *moved = large_resize(large_find(at), 32 * MIB);
+    CHECK(moved != NULL && moved != at);
+    if (!process_mapping_has(moved, " hg")) {
+        CANNOT_TRY("the kernel has no huge pages, or its page is not 4 KiB");
+        return;
+    }
+    CHECK(large_resize(large_find(moved), 20 * MIB) == moved && process_mapping_has(moved, " hg"));
+    CHECK(large_resize(large_find(moved), 10 * MIB) == moved && process_mapping_has(moved, " nh"));
+}
+
 /* It would count. */
 static void nothing_more_is_taken_below_a_hard_limit(void)
 {
@@ -285,6 +317,8 @@ int main(void)
         UNIT_TEST(refused_move_changes_nothing),
         UNIT_TEST(run_of_refused_move_comes_back),
         UNIT_TEST(who_grows_in_small_steps_moves_seldom),
+        UNIT_TEST(growth_into_room_presses_the_soft_limit),
+        UNIT_TEST(huge_pages_end_where_a_moved_block_shrinks),
         UNIT_TEST(nothing_more_is_taken_below_a_hard_limit),
         UNIT_TEST(blocks_built_in_small_steps_do_not_pile_up),
         UNIT_TEST(grows_into_what_is_kept),

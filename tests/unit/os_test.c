@@ -121,7 +121,9 @@ static void closed_pages_read_as_zero(void)
 {
     char *at = committed(4);
     memset(at, 3, 4 * page);
-    bool locked = mlock(at + page, page) == 0; /* it may not be allowed here */
+    bool locked = mlock(at + page, page) == 0;
+    if (!locked)
+        CANNOT_TRY("memory cannot be locked here");
     CHECK(os_close(at, 3 * page));
     CHECK(child_dies_of(SIGSEGV, touch, (uintptr_t)at, "") && child_dies_of(SIGSEGV, touch, (uintptr_t)(at + page), ""));
     CHECK(os_commit(at, 3 * page));
@@ -130,6 +132,79 @@ static void closed_pages_read_as_zero(void)
     if (locked)
         CHECK(munlock(at + page, page) == 0);
     os_release(at, 4 * page);
+}
+
+static char *hammered;
+static bool is_closed;
+static bool is_over;
+
+static void wait_until_open(int signal)
+{
+    (void)signal;
+    while (load_acquire(&is_closed))
+        continue;
+}
+
+static void *write_all_the_time(void *unused)
+{
+    while (!load_relaxed(&is_over))
+        store_relaxed(hammered, (char)1);
+    return unused;
+}
+
+/* What another thread writes until the last moment, too. */
+static void closed_pages_read_as_zero_whoever_writes(void)
+{
+    enum { ROUNDS = 2000 };
+    pthread_t writer;
+    if (HAK_TSAN) {
+        CANNOT_TRY("ThreadSanitizer runs handlers in its own way");
+        return;
+    }
+    hammered = committed(1);
+    CHECK(signal(SIGSEGV, wait_until_open) != SIG_ERR);
+    CHECK(pthread_create(&writer, NULL, write_all_the_time, NULL) == 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        while (load_relaxed(hammered) == 0)
+            continue;
+        store_release(&is_closed, true);
+        CHECK(os_close(hammered, page));
+        CHECK(mprotect(hammered, page, PROT_READ) == 0);
+        CHECK(load_relaxed(hammered) == 0);
+        CHECK(os_commit(hammered, page));
+        store_release(&is_closed, false);
+    }
+    store_relaxed(&is_over, true);
+    CHECK(pthread_join(writer, NULL) == 0);
+    os_release(hammered, page);
+}
+
+static size_t present;
+
+static bool count_present(void *pages, size_t bytes)
+{
+    present += bytes;
+    return *(char *)pages == 0;
+}
+
+/* Until one is not as it should be. */
+static void finds_what_is_in_memory(void)
+{
+    enum { MANY = 1300, FIRST = 608, RUN = 20 }; /* which the kernel is asked for at once, whatever its pages are */
+    char *at = committed(MANY);
+    if (process_is_emulated() && page > 4096) {
+        CANNOT_TRY("the emulator answers in its host's pages");
+        return;
+    }
+    memset(at + FIRST * page, 0, RUN * page);
+    at[(MANY - 1) * page] = 0;
+    CHECK(os_each_present(at, MANY * page, count_present) && present == (RUN + 1) * page);
+    CHECK(os_resident(at, MANY * page) == (RUN + 1) * page);
+    present = 0;
+    at[FIRST * page] = 1;
+    CHECK(!os_each_present(at, MANY * page, count_present) && present == RUN * page);
+    CHECK(at[FIRST * page] == 1);
+    os_release(at, MANY * page);
 }
 
 /* Not the fake one. */
@@ -164,6 +239,44 @@ static void two_mappings_are_not_all_there_is(void)
     CHECK(os_forbid(whole + huge / 2, page));
     if (one != OS_NEVER && !process_is_emulated()) /* the emulator takes any advice */
         CHECK(__real_os_collapse(whole) == OS_NOT_NOW);
+    os_release(at, 2 * huge);
+}
+
+/* Asked without the library. An emulator says that it has done what is advised, and does not. */
+static bool kernel_collapses(size_t huge)
+{
+    enum { COLLAPSE = 25 };
+    char *at = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(at != MAP_FAILED);
+    char *whole = (char *)align_up((uintptr_t)at, huge);
+    bool advised = madvise(whole, huge, MADV_NOHUGEPAGE) == 0;
+    memset(whole, 1, huge);
+    advised &= madvise(whole, huge, MADV_HUGEPAGE) == 0;
+    bool done = advised && madvise(whole, huge, COLLAPSE) == 0 && process_mapping_huge_kib(whole) == huge >> 10;
+    CHECK(munmap(at, 2 * huge) == 0);
+    return done;
+}
+
+static void huge_pages_are_made_where_the_kernel_makes_them(void)
+{
+    size_t huge = os_huge_page_size();
+    if (!kernel_collapses(huge)) {
+        CANNOT_TRY("the kernel makes no huge pages here");
+        return;
+    }
+    char *at = committed(2 * huge / os_page_size());
+    char *whole = (char *)align_up((uintptr_t)at, huge);
+    memset(whole, 1, huge);
+    CHECK(process_mapping_huge_kib(whole) == 0);
+    enum os_collapse came_to = OS_NOT_NOW; /* a page may be held by the kernel for a moment */
+    for (int i = 0; i < 100 && came_to == OS_NOT_NOW; i++) {
+        came_to = __real_os_collapse(whole);
+        usleep(1000);
+    }
+    if (came_to == OS_NOT_NOW && !kernel_collapses(huge))
+        CANNOT_TRY("the kernel makes no huge pages any more");
+    else
+        CHECK(came_to == OS_COLLAPSED && process_mapping_huge_kib(whole) == huge >> 10);
     os_release(at, 2 * huge);
 }
 
@@ -344,8 +457,11 @@ int main(void)
         UNIT_TEST(refused_purge_keeps_content),
         UNIT_TEST(feigned_purge_is_refused),
         UNIT_TEST(closed_pages_read_as_zero),
+        UNIT_TEST(closed_pages_read_as_zero_whoever_writes),
+        UNIT_TEST(finds_what_is_in_memory),
         UNIT_TEST(promises_are_the_kernels),
         UNIT_TEST(two_mappings_are_not_all_there_is),
+        UNIT_TEST(huge_pages_are_made_where_the_kernel_makes_them),
         UNIT_TEST(forbidden_pages_keep_content),
         UNIT_TEST(cleared_pages_read_as_zero),
         UNIT_TEST(renewed_pages_are_fresh),

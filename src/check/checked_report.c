@@ -21,11 +21,17 @@
 /* A program that mixes them does it all the time. */
 enum { WARNINGS_MOST = 20, CALLS_MOST = 16 };
 
-static const char allocators[][15] = {
-    [FAMILY_MALLOC] = "malloc", [FAMILY_NEW] = "operator new", [FAMILY_NEW_ARRAY] = "operator new[]"};
+static const char allocators[][25] = {[FAMILY_MALLOC] = "malloc",
+                                      [FAMILY_NEW] = "operator new",
+                                      [FAMILY_NEW_ARRAY] = "operator new[]",
+                                      [FAMILY_NEW_ALIGNED] = "operator new, aligned",
+                                      [FAMILY_NEW_ARRAY_ALIGNED] = "operator new[], aligned"};
 
-static const char releasers[][18] = {
-    [FAMILY_MALLOC] = "free", [FAMILY_NEW] = "operator delete", [FAMILY_NEW_ARRAY] = "operator delete[]"};
+static const char releasers[][27] = {[FAMILY_MALLOC] = "free",
+                                     [FAMILY_NEW] = "operator delete",
+                                     [FAMILY_NEW_ARRAY] = "operator delete[]",
+                                     [FAMILY_NEW_ALIGNED] = "operator delete, aligned",
+                                     [FAMILY_NEW_ARRAY_ALIGNED] = "operator delete[], aligned"};
 
 static struct place_event event_of(const struct checked_event *event)
 {

@@ -13,7 +13,7 @@
 #include "os/frame.h"
 
 /* Which functions of the language a block comes from, and goes back by. */
-enum family { FAMILY_MALLOC, FAMILY_NEW, FAMILY_NEW_ARRAY, FAMILY_UNKNOWN };
+enum family { FAMILY_MALLOC, FAMILY_NEW, FAMILY_NEW_ARRAY, FAMILY_NEW_ALIGNED, FAMILY_NEW_ARRAY_ALIGNED, FAMILY_UNKNOWN };
 
 #define SIZE_UNKNOWN SIZE_MAX
 

@@ -123,12 +123,12 @@ static void *new_aligned(size_t alignment, size_t size, enum family family)
 
 void *hak_linked_new_aligned(size_t alignment, size_t size)
 {
-    return new_aligned(alignment, size, FAMILY_NEW);
+    return new_aligned(alignment, size, FAMILY_NEW_ALIGNED);
 }
 
 void *hak_linked_new_array_aligned(size_t alignment, size_t size)
 {
-    return new_aligned(alignment, size, FAMILY_NEW_ARRAY);
+    return new_aligned(alignment, size, FAMILY_NEW_ARRAY_ALIGNED);
 }
 
 /* Of a block from another's malloc, which may have been asked for more than the operator was, nothing is known. */
@@ -140,6 +140,8 @@ static NOINLINE void delete_at_the_door(void *p, enum family family, size_t size
 
 static const struct hot_way as_new = {FAMILY_NEW, delete_at_the_door};
 static const struct hot_way as_new_array = {FAMILY_NEW_ARRAY, delete_at_the_door};
+static const struct hot_way as_new_aligned = {FAMILY_NEW_ALIGNED, delete_at_the_door};
+static const struct hot_way as_new_array_aligned = {FAMILY_NEW_ARRAY_ALIGNED, delete_at_the_door};
 static const struct hot_way as_malloc = {FAMILY_MALLOC, delete_at_the_door};
 
 ALWAYS_INLINE void delete(void *p, const struct hot_way *way, size_t size)
@@ -160,13 +162,18 @@ static FRAGILE NOINLINE void delete_otherwise(void *p, const struct hot_way *way
         delete(p, way, size);
 }
 
-static FRAGILE NOINLINE void delete_aligned(void *p, size_t alignment, const struct hot_way *way, size_t size, bool array)
+static FRAGILE NOINLINE void delete_aligned(void *p, size_t alignment, size_t size)
+{
+    delete(p, alignment <= LINKED_PLAIN_ALIGNMENT ? &as_new : &as_new_aligned, size);
+}
+
+static FRAGILE NOINLINE void delete_array_aligned(void *p, size_t alignment, size_t size, bool array)
 {
     linked_delete_aligned_function *others = hak_linked_others_delete_aligned(array);
     if (others != NULL)
         others(p, alignment);
     else
-        delete(p, way, size);
+        delete(p, alignment <= LINKED_PLAIN_ALIGNMENT ? &as_new_array : &as_new_array_aligned, size);
 }
 
 FRAGILE void hak_linked_delete(void *p)
@@ -198,19 +205,28 @@ FRAGILE void hak_linked_delete_array_sized(void *p, size_t size)
         delete_otherwise(p, &as_new_array, size, true);
 }
 
-void hak_linked_delete_aligned(void *p, size_t alignment, size_t size)
+void hak_linked_delete_aligned(void *p, size_t alignment)
 {
-    delete_aligned(p, alignment, &as_new, size, false);
+    delete_aligned(p, alignment, SIZE_UNKNOWN);
+}
+
+void hak_linked_delete_aligned_sized(void *p, size_t alignment, size_t size)
+{
+    linked_delete_aligned_function *others = hak_linked_others_delete_aligned(false);
+    if (others != NULL)
+        others(p, alignment);
+    else
+        delete_aligned(p, alignment, size);
 }
 
 void hak_linked_delete_array_aligned(void *p, size_t alignment)
 {
-    delete_aligned(p, alignment, &as_new_array, SIZE_UNKNOWN, false);
+    delete_array_aligned(p, alignment, SIZE_UNKNOWN, false);
 }
 
 void hak_linked_delete_array_aligned_sized(void *p, size_t alignment, size_t size)
 {
-    delete_aligned(p, alignment, &as_new_array, size, true);
+    delete_array_aligned(p, alignment, size, true);
 }
 
 FRAGILE void linked_free_sized(void *p, size_t size)

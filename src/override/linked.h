@@ -19,6 +19,9 @@
 /* Of a sized delete that is told none. */
 #define LINKED_SIZE_UNKNOWN ((size_t)-1)
 
+/* Up to this alignment the operators that are told one are the plain ones. */
+#define LINKED_PLAIN_ALIGNMENT (sizeof(void *))
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,7 +45,8 @@ HIDDEN void hak_linked_delete(void *p) HAK_NOTHROW;
 HIDDEN void hak_linked_delete_array(void *p) HAK_NOTHROW;
 HIDDEN void hak_linked_delete_sized(void *p, size_t size) HAK_NOTHROW;
 HIDDEN void hak_linked_delete_array_sized(void *p, size_t size) HAK_NOTHROW;
-HIDDEN void hak_linked_delete_aligned(void *p, size_t alignment, size_t size) HAK_NOTHROW;
+HIDDEN void hak_linked_delete_aligned(void *p, size_t alignment) HAK_NOTHROW;
+HIDDEN void hak_linked_delete_aligned_sized(void *p, size_t alignment, size_t size) HAK_NOTHROW;
 HIDDEN void hak_linked_delete_array_aligned(void *p, size_t alignment) HAK_NOTHROW;
 HIDDEN void hak_linked_delete_array_aligned_sized(void *p, size_t alignment, size_t size) HAK_NOTHROW;
 HIDDEN void linked_free_sized(void *p, size_t size) HAK_NOTHROW;

@@ -5,7 +5,7 @@ add_executable(operators_plain operators_test.cpp)
 target_link_libraries(operators_plain PRIVATE test_options)
 hak_add_test(operators.preload operators_plain PRELOAD)
 hak_add_test(operators.hardened operators_plain)
-set_tests_properties(operators.hardened PROPERTIES ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:hakmem_hardened>;HAK_TEST_ANY_ALLOCATOR=1")
+set_tests_properties(operators.hardened PROPERTIES ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:hakmem_hardened>")
 
 add_executable(no_libstdcxx no_libstdcxx_test.c ../support/family_libc.c)
 target_link_libraries(no_libstdcxx PRIVATE test_support)

@@ -45,11 +45,9 @@ void *used(void *block, std::size_t size)
 
 void hakmem_serves_new()
 {
-    if (std::getenv("HAK_TEST_ANY_ALLOCATOR") != nullptr) {
-        return;
-    }
     void *block = new_plain(100);
-    CHECK(malloc_usable_size(block) == 112); /* the class of 100 bytes */
+    std::size_t usable = malloc_usable_size(block);
+    CHECK(usable == 112 || usable == 100); /* the class of 100 bytes; what was asked for, in the hardened library */
     delete_plain(block);
 }
 

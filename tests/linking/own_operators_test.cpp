@@ -12,6 +12,9 @@
 #include <new>
 #include <vector>
 
+#include <dlfcn.h>
+#include <malloc.h>
+
 #include "every_operator.h"
 
 namespace {
@@ -85,6 +88,22 @@ constexpr Kind OF_ALIGNED_ARRAYS = ALIGNED;
 
 namespace {
 
+/* 100 bytes are a class of 112; check mode and the hardened library say what was asked for. And what the program has not brought comes
+ * from where malloc does. */
+void hakmem_serves()
+{
+    void *(*volatile plain_malloc)(std::size_t) = std::malloc;
+    void *block = plain_malloc(100);
+    std::size_t usable = malloc_usable_size(block);
+    CHECK(usable == 112 || usable == 100);
+    std::free(block);
+    Dl_info of_malloc;
+    Dl_info of_delete;
+    CHECK(dladdr(reinterpret_cast<void *>(plain_malloc), &of_malloc) != 0);
+    CHECK(dladdr(reinterpret_cast<void *>(delete_array_sized), &of_delete) != 0);
+    CHECK(of_malloc.dli_fbase == of_delete.dli_fbase);
+}
+
 /* Each new with each delete of its kind; which of the program's own serves it. */
 void all_are_served_by_the_programs(std::size_t n)
 {
@@ -138,6 +157,7 @@ struct alignas(64) Wide {
 
 int main()
 {
+    hakmem_serves();
     for (std::size_t n = 1; n < 100000; n = n * 3 + 1)
         all_are_served_by_the_programs(n);
     nothrow_forms_catch_what_the_programs_throw();

@@ -155,6 +155,15 @@ BUGS = (
         ),
     ),
     Bug(
+        "new_aligned_delete.cpp",
+        0,
+        (
+            r"WARNING: hakmem: alloc-dealloc-mismatch \(operator new, aligned vs operator delete\) on address",
+            "#0 .*in main .*:LINE(::operator delete)",
+            "#0 .*in main .*:LINE(new Line)",
+        ),
+    ),
+    Bug(
         "delete_size.cpp",
         _ABORT,
         (

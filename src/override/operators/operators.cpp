@@ -22,7 +22,7 @@ constexpr bool is_alignment(std::size_t number)
 /* Plain new, which says 1, promises what malloc does: 16 from 16 bytes on, else 8. */
 template <Form form> void *allocate(std::size_t size, std::size_t alignment)
 {
-    if (alignment <= alignof(void *) && is_alignment(alignment))
+    if (alignment <= LINKED_PLAIN_ALIGNMENT && is_alignment(alignment))
         return form == Form::one ? hak_linked_new(size) : hak_linked_new_array(size);
     return form == Form::one ? hak_linked_new_aligned(alignment, size) : hak_linked_new_array_aligned(alignment, size);
 }
@@ -127,16 +127,16 @@ EXPORT void operator delete(void *p, std::size_t n) noexcept { hak_linked_delete
 EXPORT void operator delete[](void *p, std::size_t n) noexcept { hak_linked_delete_array_sized(p, n); }
 EXPORT void operator delete(void *p, const std::nothrow_t &) noexcept { hak_linked_delete_sized(p, LINKED_SIZE_UNKNOWN); }
 EXPORT void operator delete[](void *p, const std::nothrow_t &) noexcept { hak_linked_delete_array_sized(p, LINKED_SIZE_UNKNOWN); }
-EXPORT void operator delete(void *p, std::align_val_t) noexcept { hak_linked_delete(p); }
+EXPORT void operator delete(void *p, std::align_val_t a) noexcept { hak_linked_delete_aligned(p, bytes(a)); }
 EXPORT void operator delete[](void *p, std::align_val_t a) noexcept { hak_linked_delete_array_aligned(p, bytes(a)); }
-EXPORT void operator delete(void *p, std::size_t n, std::align_val_t a) noexcept { hak_linked_delete_aligned(p, bytes(a), n); }
+EXPORT void operator delete(void *p, std::size_t n, std::align_val_t a) noexcept { hak_linked_delete_aligned_sized(p, bytes(a), n); }
 EXPORT void operator delete[](void *p, std::size_t n, std::align_val_t a) noexcept
 {
     hak_linked_delete_array_aligned_sized(p, bytes(a), n);
 }
 EXPORT void operator delete(void *p, std::align_val_t a, const std::nothrow_t &) noexcept
 {
-    hak_linked_delete_aligned(p, bytes(a), LINKED_SIZE_UNKNOWN);
+    hak_linked_delete_aligned_sized(p, bytes(a), LINKED_SIZE_UNKNOWN);
 }
 EXPORT void operator delete[](void *p, std::align_val_t a, const std::nothrow_t &) noexcept
 {

@@ -88,6 +88,7 @@ def _forget(path: Path, name: str, program: str | None) -> str:
         parts = policy_text.read(path)
         gone = _chosen(parts, program, name)
         left = [part for part in parts if part not in gone]
+    files.check_target(path, force=True)  # of a link only the link would go
     if left:
         files.write(path, _bytes(left), force=True)
     else:

@@ -171,4 +171,5 @@ def evidence(part: Part) -> str:
         if part.saved
         else "how much it saves was not measured"
     )
-    return f"Learned in {part.epochs} epochs over {duration(part.seconds * 1000)}; {saved}."
+    epochs = "1 epoch" if part.epochs == 1 else f"{part.epochs} epochs"
+    return f"Learned in {epochs} over {duration(part.seconds * 1000)}; {saved}."

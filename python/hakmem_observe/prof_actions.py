@@ -105,8 +105,9 @@ def _write(parsed: argparse.Namespace, target: Path, data: bytes, profile: Profi
     files.write(target, profile_files.encode(data, profile, parsed.format, what), force=parsed.force)
     for note in profile.notes:
         say(f"note: {note}")
-    total = profile.total(what)
-    say(f"written: {target} ({count_bytes(total.bytes)} {what}, {len(profile.sites)} sites)")
+    sites = sum(site.amount(what).bytes > 0 for site in profile.sites)
+    total = count_bytes(profile.total(what).bytes)
+    say(f"written: {target} ({total} {what}, {sites} {'site' if sites == 1 else 'sites'})")
 
 
 def show_file(parsed: argparse.Namespace) -> int:

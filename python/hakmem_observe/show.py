@@ -70,10 +70,15 @@ def _where(frame: Frame, sites: list[Site], what: str) -> Text:
     text = Text(printable(frame.name), style="bold")
     if frame.place:
         text.append(f" {printable(frame.short_place)}", style="cyan")
-    biggest = max(sites, key=lambda site: site.amount(what).bytes)
-    callers = [one for one in biggest.frames()[1:] if not one.name.startswith(_STANDARD)]
-    for caller in callers[:_CALLERS]:
+    for caller in _callers(max(sites, key=lambda site: site.amount(what).bytes)):
         text.append(f" ← {printable(caller.name)}", style="dim")
         if caller.place:
             text.append(f" {printable(caller.short_place)}", style="dim cyan")
+    others = len({_callers(site) for site in sites if site.amount(what).bytes}) - 1
+    if others > 0:
+        text.append(f" and {others} other {'stack' if others == 1 else 'stacks'}", style="dim")
     return text
+
+
+def _callers(site: Site) -> tuple[Frame, ...]:
+    return tuple(one for one in site.frames()[1:] if not one.name.startswith(_STANDARD))[:_CALLERS]

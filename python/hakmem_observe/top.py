@@ -14,6 +14,8 @@ from hakmem_observe.watch.chooser import Chooser, processes
 
 USE = "hakmem top [PID]"
 
+_INSTEAD = "for scripts there is `hakmem stat PID`, with --json, --every SECONDS"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -39,14 +41,12 @@ def _choose() -> int:
 
 def top(parsed: argparse.Namespace) -> int:
     pid = procfs.parse_pid(parsed.pid) if parsed.pid is not None else None
+    terminal = os.environ.get("TERM", "")
     # The screen is drawn on standard error.
-    if (
-        not all(file.isatty() for file in (sys.stdin, sys.stdout, sys.stderr))
-        or os.environ.get("TERM", "dumb") == "dumb"
-    ):
-        raise CannotError(
-            "top: this is no terminal; for scripts there is `hakmem stat PID`, with --json, --every SECONDS"
-        )
+    if not all(file.isatty() for file in (sys.stdin, sys.stdout, sys.stderr)):
+        raise CannotError(f"top: this is no terminal; {_INSTEAD}")
+    if terminal in ("", "dumb"):
+        raise CannotError(f"top: TERM={terminal}: nothing can be drawn on such a terminal; {_INSTEAD}")
     app = Top(Process(pid if pid is not None else _choose()))
     app.run()
     return app.return_code or 0

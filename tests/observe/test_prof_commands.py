@@ -148,6 +148,17 @@ class Commands(unittest.TestCase):
         self.assertIn("more; --top N shows more", out)
         self.assertNotIn("\x1b", out)
 
+    def test_show_counts_the_stacks_that_it_leaves_out(self) -> None:
+        one = "1: 4096 [2: 8192] @ 0x7f0000000123 0x7f0000000456\n# peak 1 4096 lifetimes 1 0 0 0 0 0 0 0\n"
+        dead = one.replace("1: 4096", "0: 0").replace("0456", "0abc").replace("lifetimes 1", "lifetimes 2")
+        Path("p.heap").write_text(TEXT.replace(one, one + one.replace("0456", "0789") + dead))
+        _, out, _ = self.run_words("prof show p.heap")
+        self.assertRegex(out, r"program\+0x122 ← program\+0x(455|788) and 1 other stack *\n")
+        _, out, _ = self.run_words("prof show p.heap --what allocated")
+        self.assertRegex(out, r" and 2 other stacks *\n")
+        _, _, said = self.run_words("prof convert p.heap")
+        self.assertIn("(8.0 KiB live, 2 sites)", said)
+
     def test_code_compiled_at_run_time_below_the_program(self) -> None:
         maps = "40000000-40001000 r-xp 00000000 00:00 0\n7f0000000000"
         text = TEXT.replace("\n7f0000000000", f"\n{maps}").replace("@ 0x7f", "@ 0x40000010 0x7f")

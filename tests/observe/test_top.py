@@ -285,6 +285,22 @@ class Terminals(fakes.FakeTest):
         self.assertLess(self.shown.rindex(b"\x1b[?25l"), self.shown.rindex(b"\x1b[?25h"))
         self.assertEqual(termios.tcgetattr(self.theirs), before)
 
+    def test_one_that_cannot_be_drawn_on_is_named(self) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(fakes.ROOT / "python"), "TERM": "dumb"}
+        done = subprocess.run(
+            [*fakes.HAKMEM, "top", "1"],
+            env=environment,
+            stdin=self.theirs,
+            stdout=self.theirs,
+            stderr=self.theirs,
+            timeout=60,
+            check=False,
+        )
+        self.read_until(lambda: b"\n" in self.shown)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"hakmem: top: TERM=dumb: ", self.shown)
+        self.assertNotIn(b"\x1b", self.shown)
+
     def test_are_left_as_they_were(self) -> None:
         """By what is shown of a process, and by the list of several."""
         pid = self.start().pid

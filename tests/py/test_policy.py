@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -118,6 +119,13 @@ class Library(Files):
         self.assertEqual(stats["knobs"], [])
         self.assertEqual(
             said, f"hakmem: warning: {self.path}: learned by another build of {PYTHON}; nothing is loaded\n"
+        )
+
+    def test_what_cannot_be_read_gets_one_line(self) -> None:
+        stats, said = self.run_with(HAKMEM_POLICY=str(self.directory))
+        self.assertEqual(stats["knobs"], [])
+        self.assertEqual(
+            said, f"hakmem: warning: {self.directory}: cannot be read, error {errno.EISDIR}; nothing is loaded\n"
         )
 
     def test_damaged_ones_get_one_line(self) -> None:
@@ -384,6 +392,10 @@ class Command(Files):
             command = ["sh", "-c", f'{limit}; exec "$@"', "sh", *command]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
+    def test_one_epoch_is_one(self) -> None:
+        self.path.write_text(FIRST + own(evidence=(1, 2, 0)))
+        self.assertIn("Learned in 1 epoch over 2 s;", self.hakmem("policy", "show", self.path).stdout)
+
     def test_show(self) -> None:
         self.path.write_text(FIRST + own("knob purge_ms 20"))
         done = self.hakmem("policy", "show", self.path)
@@ -420,6 +432,16 @@ class Command(Files):
         self.path.write_text("")
         self.assertEqual(self.hakmem("policy", "clear", self.path).returncode, 0)
         self.assertFalse(self.path.exists())
+
+    def test_clear_of_a_link_says_that_it_is_none(self) -> None:
+        """Else only the link would go, and what was learned stay."""
+        self.path.write_text(FIRST + own())
+        link = self.path.with_name("link")
+        link.symlink_to(self.path)
+        for program in ([], ["--program", PYTHON]):
+            done = self.hakmem("policy", "clear", link, *program)
+            self.assertEqual((done.returncode, link.is_symlink(), self.path.exists()), (2, True, True), done.stderr)
+            self.assertIn(f"{link}: no regular file", done.stderr)
 
     def test_merge_writes_nothing_that_cannot_be_read(self) -> None:
         comment = "x" * 60000

@@ -228,15 +228,21 @@ static void interrupt(void)
     handler(SIGTRAP);
 }
 
+static size_t interrupted_forks;
+
 static void *fork_before_anything_else(void *steps)
 {
+    int status;
     begin_handlers((uintptr_t)steps);
     CHECK(step_interrupt_after((int)(uintptr_t)steps, interrupt));
     pid_t child = fork();
     step_end();
-    if (child == 0)
+    if (child == 0) {
+        family.free(family.malloc(100));
         _exit(0);
-    CHECK(child > 0 && waitpid(child, NULL, 0) == child);
+    }
+    interrupted_forks += step_was_interrupted();
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
     release_handlers();
     return NULL;
 }
@@ -261,6 +267,7 @@ static void stepped_forks(void)
         CHECK(pthread_create(&thread, NULL, fork_before_anything_else, steps) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
     }
+    CHECK(interrupted_forks > forks / 4);
 }
 
 static bool stop;
@@ -324,6 +331,7 @@ static void left_by_longjmp(int flags)
 {
     enum { HOT_STEPS = 30 };
     void *volatile kept = NULL;
+    volatile unsigned left = 0;
     struct sigaction action = {.sa_handler = leave, .sa_flags = flags};
     for (volatile unsigned step = 1; step < HOT_STEPS; step++) {
         family.free(family.malloc(48)); /* so that the next is a hit */
@@ -336,6 +344,8 @@ static void left_by_longjmp(int flags)
             }
             kept = family.malloc(48);
             step_end();
+        } else {
+            left++;
         }
         signal(SIGTRAP, SIG_IGN);
         (void)kept;
@@ -345,6 +355,7 @@ static void left_by_longjmp(int flags)
         release(&set);
         CHECK(set.refused == 0);
     }
+    CHECK(left > HOT_STEPS / 2);
 }
 
 int main(void)

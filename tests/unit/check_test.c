@@ -17,6 +17,7 @@
 #include "fake_os.h"
 #include "hakmem.h"
 #include "os/os.h"
+#include "spans.h"
 
 enum { BLOCKS = 200, THREADS = 8 };
 
@@ -163,21 +164,69 @@ static void keeps_freed_blocks(void)
     CHECK(again);
 }
 
+static void come_and_go(size_t count, size_t size)
+{
+    void **blocks = malloc(count * sizeof *blocks);
+    size_t before = span_used_bytes();
+    CHECK(blocks != NULL);
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < count; i++)
+            blocks[i] = hak_malloc(size);
+        CHECK(run_counts().blocks == count && run_counts().bytes == count * size);
+        CHECK(span_used_bytes() >= before + count * size);
+        for (size_t i = 0; i < count; i++)
+            hak_free(blocks[i]);
+        CHECK(run_counts().blocks == 0);
+        CHECK(span_used_bytes() <= before + MIB); /* a run of small ones waits for the next */
+    }
+    free(blocks);
+}
+
 static void gives_units_back(void)
 {
     start(CHECK_REDZONE);
-    void **blocks = malloc(100000 * sizeof *blocks);
-    CHECK(blocks != NULL);
-    for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < 100000; i++)
-            blocks[i] = hak_malloc(100);
-        CHECK(run_counts().blocks == 100000 && run_counts().bytes == 100000 * 100);
-        for (int i = 0; i < 100000; i++)
-            hak_free(blocks[i]);
-        CHECK(run_counts().blocks == 0);
-    }
-    free(blocks);
+    come_and_go(100000, 100);
+    come_and_go(500, 100000);
     CHECK(hak_check() <= BLOCKS);
+}
+
+/* ---- hak_check. */
+
+enum place { INSIDE_FREED, BEFORE_LIVE, BEHIND_LIVE, NOWHERE };
+
+static void write_and_check(uintptr_t place)
+{
+    start(CHECK_ALL);
+    void *volatile block = hak_malloc(100);
+    volatile char *bytes = block;
+    if (place == INSIDE_FREED)
+        hak_free(block);
+    if (place != NOWHERE)
+        bytes[place == INSIDE_FREED ? 10 : place == BEFORE_LIVE ? -1 : 100] = 1;
+    CHECK(hak_check() > 0);
+}
+
+static void check_finds(enum place place, const char *kind)
+{
+    struct child child = child_run(write_and_check, place);
+    CHECK(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGABRT);
+    CHECK(strstr(child.output, kind) != NULL && strstr(child.output, "(found by hak_check, thread ") != NULL);
+}
+
+static void finds_what_was_written(void)
+{
+    check_finds(INSIDE_FREED, "ERROR: hakmem: heap-use-after-free on address ");
+    check_finds(BEFORE_LIVE, "ERROR: hakmem: heap-buffer-underflow on address ");
+    check_finds(BEHIND_LIVE, "ERROR: hakmem: heap-buffer-overflow on address ");
+    struct child child = child_run(write_and_check, NOWHERE);
+    CHECK(child.status == 0 && child.output[0] == '\0');
+}
+
+static void looks_at_nothing_unless_it_is_on(void)
+{
+    void *block = hak_malloc(100);
+    CHECK(hak_check() == 0);
+    hak_free(block);
 }
 
 /* ---- Started later: blocks from before. */
@@ -245,6 +294,18 @@ static void old_blocks_are_verified_at_once(void)
     check_aborts_saying("ERROR: hakmem: double-free on address", free_cached_again, 0);
 }
 
+static void free_at_another_size(uintptr_t size)
+{
+    start(CHECK_ALL);
+    hak_free_at(hak_malloc(size), size + 1, 1);
+}
+
+static void sizes_that_are_told_are_verified(void)
+{
+    check_aborts_saying("ERROR: hakmem: new-delete-type-mismatch on address", free_at_another_size, 100);
+    check_aborts_saying("ERROR: hakmem: new-delete-type-mismatch on address", free_at_another_size, 100000);
+}
+
 static void zones_follow_the_end(void)
 {
     check_aborts_saying("ERROR: hakmem: heap-buffer-overflow on address", overflow_grown, 100000);
@@ -294,9 +355,12 @@ int main(void)
         UNIT_TEST(fills_what_is_freed),
         UNIT_TEST(keeps_content),
         UNIT_TEST(grows_large_blocks_in_place),
+        UNIT_TEST(sizes_that_are_told_are_verified),
         UNIT_TEST(zones_follow_the_end),
         UNIT_TEST(keeps_freed_blocks),
         UNIT_TEST(gives_units_back),
+        UNIT_TEST(finds_what_was_written),
+        UNIT_TEST(looks_at_nothing_unless_it_is_on),
         UNIT_TEST(takes_old_blocks_back),
         UNIT_TEST(may_be_asked_for_again),
         UNIT_TEST(old_blocks_are_verified_at_once),

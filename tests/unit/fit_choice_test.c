@@ -177,6 +177,8 @@ static void no_size_is_better(void)
         }
         struct fit_offer best = fit_best(&any);
         struct size_class wide = size_class_geometry(1280);
+        double promised = (double)(best.saves - best.costs);
+        bool is_kept = best.size == 0;
         uint64_t below = 0;
         for (size_t step = 65; step < 80; step++) {
             below += seen[step];
@@ -184,8 +186,10 @@ static void no_size_is_better(void)
             double less = (double)(wide.units * UNIT_SIZE / wide.blocks) - (double)(own.units * UNIT_SIZE / own.blocks);
             double blocks = sum == 0 ? 0 : (double)any.out * (double)below / (double)sum;
             double saves = blocks * less - (double)(any.heaps * own.units * UNIT_SIZE);
-            CHECK(saves <= (double)(best.saves - best.costs) + 2000);
+            CHECK(saves <= promised + 2000);
+            is_kept = is_kept || (best.size == step * 16 && saves >= promised - 2000);
         }
+        CHECK(is_kept);
     }
 }
 

@@ -396,9 +396,12 @@ static void allocate_and_fork(int signal)
     void *volatile block = hak_malloc(SIZE);
     hak_free(block);
     pid_t child = fork();
-    if (child == 0)
+    int status;
+    if (child == 0) {
+        hak_free(hak_malloc(SIZE));
         _exit(0);
-    CHECK(waitpid(child, NULL, 0) == child);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 /* The thief finds a double free: the handler of SIGABRT runs while another heap's lock is held. */

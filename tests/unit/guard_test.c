@@ -62,31 +62,39 @@ static void serves_aligned_blocks(void)
 {
     guard_each(1);
     for (size_t alignment = 16; alignment <= 4096; alignment *= 2) {
-        for (int i = 0; i < 200; i++) {
+        int found = 0;
+        for (int i = 0; i < GUARD_TRIES && found < 20; i++) {
             char *block = hak_aligned_alloc(alignment, 100);
             CHECK((uintptr_t)block % alignment == 0);
+            found += is_guarded(block);
             memset(block, 2, 100);
             hak_free(block);
         }
+        CHECK(found == 20);
     }
 }
 
 static void is_zeroed_and_resized(void)
 {
+    int zeroed = 0;
+    int resized = 0;
     guard_each(1);
     for (int i = 0; i < 1000; i++) {
         unsigned char *block = hak_calloc(7, 13);
+        zeroed += is_guarded(block);
         for (size_t j = 0; j < 91; j++)
             CHECK(block[j] == 0);
         memset(block, i, 91);
         for (size_t size = 80; size < 9000; size = size * 3 / 2) {
             block = hak_realloc(block, size);
+            resized += is_guarded(block);
             CHECK(block[0] == (unsigned char)i && block[79] == (unsigned char)i);
         }
         block = hak_realloc(block, 5);
         CHECK(block[4] == (unsigned char)i);
         hak_free(block);
     }
+    CHECK(zeroed > 0 && resized > 0);
 }
 
 static void reuses_the_oldest(void)

@@ -111,6 +111,11 @@ static void traces_name_what_is_traced(void)
     check_trace("HAKMEM_TRACE=ptr:heap+0x1f0", TRACE_OFFSET, 0x1f0);
     check_trace("HAKMEM_TRACE=class:1", TRACE_CLASS, 1);
     check_trace("HAKMEM_TRACE=class:32768,/dev/null", TRACE_CLASS, 32768);
+    load("HAKMEM_TRACE=route", NULL);
+    CHECK(policy.trace == TRACE_ROUTE && policy.traced == TRACE_ROUTES_USUAL && policy.checks == CHECK_FREE);
+    policy.checks = 0;
+    load("HAKMEM_TRACE=route:1000000,/dev/null", NULL);
+    CHECK(policy.trace == TRACE_ROUTE && policy.traced == 1000000 && policy.checks == 0);
     load("HAKMEM_TRACE=class:64", "HAKMEM_CHECK=1");
     CHECK(policy.trace == TRACE_CLASS && policy.checks == CHECK_ALL);
 }

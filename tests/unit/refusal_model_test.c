@@ -73,7 +73,7 @@ static void scenario(uintptr_t chosen)
     hak_malloc_trim(0);
     struct hak_stats stats;
     stats_read(&stats);
-    CHECK(stats.large_blocks == 0);
+    CHECK(stats.small_blocks == 0 && stats.large_blocks == 0 && stats.bigcache_bytes == 0);
     for (size_t i = 0; i < LOAD_THREADS; i++) {
         loads[0].refused = 0;
         load_run(&loads[0], 5000, 48 << 20);

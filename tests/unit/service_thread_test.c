@@ -278,8 +278,10 @@ static void start_in_child(uintptr_t unused)
 
 static void forked_child_starts_its_own(void)
 {
-    if (HAK_TSAN)
-        return; /* which supports no new threads after such a fork */
+    if (HAK_TSAN) {
+        CANNOT_TRY("ThreadSanitizer supports no new threads after such a fork");
+        return;
+    }
     service_start_sleeper();
     int parents = service.id;
     for (int i = 0; i < 3; i++) {

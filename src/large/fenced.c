@@ -82,15 +82,22 @@ static bool pages_are_clear(void *pages, size_t bytes)
 }
 
 /* Closed pages are looked at, too: while they were cleared, before that, another thread may have written. */
+static bool open_up_to(struct large *block, size_t end)
+{
+    char *closed = block->base + block->reach;
+    size_t bytes = end - block->reach;
+    if (!os_commit(closed, bytes))
+        return false;
+    block->reach = end;
+    verify(block, os_each_present(closed, bytes, pages_are_clear));
+    return true;
+}
+
 static bool open_again(struct large *block)
 {
     bool fenced = count_fence();
-    size_t reach = fenced ? end_of_page(block->bytes) : memory_bytes(block);
-    if (os_commit(block->base, reach)) {
-        block->reach = reach;
-        verify(block, os_each_present(block->base, reach, pages_are_clear));
+    if (open_up_to(block, fenced ? end_of_page(block->bytes) : memory_bytes(block)))
         return true;
-    }
     if (fenced)
         sub_relaxed(&fences, (size_t)1);
     return false;
@@ -102,13 +109,7 @@ bool fenced_lend(struct large *block)
         return open_again(block);
     verify(block, is_zero(block->base, block->reach));
     size_t end = end_of_page(block->bytes);
-    if (end <= block->reach)
-        return true;
-    if (!os_commit(block->base + block->reach, end - block->reach))
-        return false;
-    verify(block, os_each_present(block->base + block->reach, end - block->reach, pages_are_clear));
-    block->reach = end;
-    return true;
+    return end <= block->reach || open_up_to(block, end);
 }
 
 bool fenced_is_overrun(const struct large *block)

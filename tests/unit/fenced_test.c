@@ -35,6 +35,13 @@ static char *get(size_t size)
     return block;
 }
 
+/* Enough of them for what was freed before to have rested. */
+static void others_come_and_go(size_t size)
+{
+    for (int i = 0; i < 2 * REST_MOST; i++)
+        hak_free(get(size));
+}
+
 /* Frees a block and has others of `size` come and go until it is lent again. Returns how many did. */
 static int rest(char *block, size_t size)
 {
@@ -133,8 +140,7 @@ static void locked_blocks_can_be_freed(void)
     if (syscall(SYS_mlock2, block, align_up(CLOSED, page) + page, 1 /* MLOCK_ONFAULT */) != 0)
         CANNOT_TRY("memory cannot be locked here");
     hak_free(block);
-    for (int i = 0; i < 2 * REST_MOST; i++)
-        hak_free(get(CLOSED));
+    others_come_and_go(CLOSED);
 }
 
 /* Where the kernel makes nothing writable that was closed: the rest is used again. */
@@ -171,8 +177,7 @@ static void write_after_free(uintptr_t size)
     char *block = get(size);
     hak_free(block);
     ((volatile char *)block)[size / 2] = 1;
-    for (int i = 0; i < 2 * REST_MOST; i++)
-        hak_free(get(size));
+    others_come_and_go(size);
 }
 
 static volatile char *stale;
@@ -182,17 +187,21 @@ static void write_to_stale(void)
     stale[0] = 1;
 }
 
-/* By another thread, while it is cleared: what is not in memory goes back then, behind what has been cleared. */
-static void write_before_it_is_closed(uintptr_t size)
+/* At `at` by another thread, while it is cleared: what is not in memory goes back then, behind what has been cleared. */
+static void free_while_it_is_written(char *block, char *at)
 {
-    char *block = hak_malloc(size);
-    stale = block;
+    stale = at;
     write_to_stale();
     fake_os_before_purge(write_to_stale);
     hak_free(block);
     fake_os_before_purge(NULL);
-    for (int i = 0; i < 2 * REST_MOST; i++)
-        hak_free(get(size));
+}
+
+static void write_before_it_is_closed(uintptr_t size)
+{
+    char *block = hak_malloc(size);
+    free_while_it_is_written(block, block);
+    others_come_and_go(size);
 }
 
 /* The same, to a page that is opened only when its block is lent for more than the last time. */
@@ -201,18 +210,12 @@ static void write_behind_what_is_lent_next(uintptr_t page)
     size_t size = CLOSED_LEAST + page;
     size_t less = CLOSED_LEAST - page;
     char *block = hak_malloc(size);
-    stale = block + less;
-    write_to_stale();
-    fake_os_before_purge(write_to_stale);
-    hak_free(block);
-    fake_os_before_purge(NULL);
-    for (int i = 0; i < 2 * REST_MOST; i++)
-        hak_free(get(OPEN));
+    free_while_it_is_written(block, block + less);
+    others_come_and_go(OPEN);
     char *again = get(less);
     CHECK(again == block);
     hak_free(again);
-    for (int i = 0; i < 2 * REST_MOST; i++)
-        hak_free(get(OPEN));
+    others_come_and_go(OPEN);
     hak_free(get(size));
 }
 

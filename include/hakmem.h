@@ -146,7 +146,7 @@ struct hak_stats {
     size_t reserved_bytes;  /* address space of the heap */
 
     /* Since the start. */
-    size_t requested_bytes; /* exact, but for what aligned requests are rounded up by, and seals (docs/statistics.md) */
+    size_t requested_bytes; /* exact; in the hardened library a little more (docs/statistics.md) */
     size_t refills;         /* magazines that were empty */
     size_t flushes;         /* magazines that were full */
     size_t purged_bytes;    /* given back to the system */

@@ -33,7 +33,7 @@ enum stats_when {
     STATS_NEVER,
     STATS_AT_EXIT,   /* to where reports go */
     STATS_BY_SIGNAL, /* the same */
-    STATS_SERIES,    /* to a file, every second and at the end */
+    STATS_SERIES,    /* to a file, at heartbeats, once a second at most, and at the end */
 };
 
 /* What is written of each operation (check/trace.h). */

@@ -209,6 +209,8 @@ void fork_child(void)
             bury(heap);
         else if (heap->tls != NULL)
             heap->thread = os_thread();
+        else
+            life_inherit_locked(heap);
         drop_heap(heap);
     }
     drop_before_heaps();

@@ -171,6 +171,7 @@ struct heap {
     struct letter *inbox ALIGNED(64);
     struct list_node idle;        /* among idle heaps; guarded by the life lock */
     struct list *idle_in;         /* which of them; NULL: none */
+    uintptr_t borrower;           /* the thread (thread_self) that has taken it from them and brings it back, or 0; guarded by the life lock */
 
     struct shelf shelf[SIZE_CLASSES] ALIGNED(64); /* the owner's; those of large blocks lie on a page that is not touched before */
     struct view twin ALIGNED(1 << TWIN_BIT); /* set up when the heap is first closed; neither its page nor what follows is touched before */

@@ -2,6 +2,7 @@
 
 #include "arena/meta.h"
 #include "base/atomic.h"
+#include "base/thread.h"
 #include "heap/budget.h"
 #include "heap/delay.h"
 #include "heap/entry.h"
@@ -204,10 +205,10 @@ bool life_reclaim(struct heap *heap)
     return reclaimed;
 }
 
-static struct slab *part_of_idle(const struct list *list, unsigned class)
+static struct slab *part_of_idle(const struct list *list, unsigned class, uint32_t looks)
 {
     struct list_node *node = list->first;
-    for (int i = 0; i < ADOPT_LOOKS_AT && node != NULL; i++, node = node->next) {
+    for (uint32_t i = 0; i < looks && node != NULL; i++, node = node->next) {
         struct slab *slab = shelf_part_with(LIST_ENTRY(node, struct heap, idle), class);
         if (slab != NULL)
             return slab;
@@ -215,18 +216,49 @@ static struct slab *part_of_idle(const struct list *list, unsigned class)
     return NULL;
 }
 
-bool life_adopt(struct heap *heap, unsigned class, bool waits)
+static bool adopt(struct heap *heap, unsigned class, uint32_t looks)
 {
-    if (load_relaxed(&idle_count) == 0 || (!waits && lock_is_taken(&life_lock)))
-        return false;
     lock_take(&life_lock);
-    struct slab *slab = part_of_idle(&clean, class);
+    struct slab *slab = part_of_idle(&clean, class, looks);
     if (slab == NULL)
-        slab = part_of_idle(&warm, class);
+        slab = part_of_idle(&warm, class, looks);
     if (slab != NULL)
         shelf_adopt(heap, slab);
     lock_drop(&life_lock);
     return slab != NULL;
+}
+
+bool life_adopt(struct heap *heap, unsigned class)
+{
+    if (load_relaxed(&idle_count) == 0 || lock_is_taken(&life_lock))
+        return false;
+    return adopt(heap, class, ADOPT_LOOKS_AT);
+}
+
+COLD bool life_adopt_any(struct heap *heap, unsigned class)
+{
+    return adopt(heap, class, UINT32_MAX);
+}
+
+/* For who brings it back. Until then it is changed under its lock, or that of the heap whose slabs go there: a fork waits for either. */
+static struct heap *borrow_locked(struct list_node *node)
+{
+    struct heap *heap = idle_take_locked(node);
+    if (heap != NULL)
+        heap->borrower = thread_self();
+    return heap;
+}
+
+static void bring_back_locked(struct list *list, struct heap *heap)
+{
+    heap->borrower = 0;
+    idle_push_locked(list, heap);
+}
+
+void life_inherit_locked(struct heap *heap)
+{
+    if (heap->borrower != 0 && heap->borrower != thread_self())
+        bring_back_locked(&warm, heap);
 }
 
 /* The heap that waits longest of those to clean: a warm one, or a clean one with mail, of which one is looked
@@ -236,11 +268,11 @@ static struct heap *idle_take_to_clean(void)
     struct heap *heap = NULL;
     lock_take(&life_lock);
     if (warm.last != NULL) {
-        heap = idle_take_locked(warm.last);
+        heap = borrow_locked(warm.last);
     } else if (clean.first != NULL) {
-        heap = idle_take_locked(clean.first);
+        heap = borrow_locked(clean.first);
         if (!mail_waits(heap)) {
-            idle_push_locked(&clean, heap);
+            bring_back_locked(&clean, heap);
             heap = NULL;
         }
     }
@@ -251,13 +283,15 @@ static struct heap *idle_take_to_clean(void)
 static void return_clean(struct heap *heap)
 {
     lock_take(&life_lock);
-    idle_push_locked(&clean, heap);
+    bring_back_locked(&clean, heap);
     lock_drop(&life_lock);
 }
 
 static void clean_and_return(struct heap *heap)
 {
+    lock_take(&heap->lock);
     life_empty(heap);
+    lock_drop(&heap->lock);
     return_clean(heap);
 }
 
@@ -270,20 +304,33 @@ void life_clean_one(void)
         clean_and_return(heap);
 }
 
+/* A fork may come before it is marked: then the child does not have it, which is empty. */
+static struct heap *borrow_new(void)
+{
+    struct heap *heap = create();
+    if (heap == NULL)
+        return NULL;
+    lock_take(&life_lock);
+    heap->borrower = thread_self();
+    lock_drop(&life_lock);
+    return heap;
+}
+
 struct heap *life_borrow(void)
 {
     struct heap *heap = NULL;
     if (load_relaxed(&idle_count) > 0) {
         lock_take(&life_lock);
-        heap = idle_take_locked(clean.first);
+        heap = borrow_locked(clean.first);
         lock_drop(&life_lock);
     }
-    return heap != NULL ? heap : create();
+    return heap != NULL ? heap : borrow_new();
 }
 
 void life_return(struct heap *heap)
 {
     lock_take(&life_lock);
+    heap->borrower = 0;
     list_push_front(&clean, &heap->idle);
     idle_add_locked(&clean, heap);
     lock_drop(&life_lock);
@@ -295,7 +342,7 @@ static bool idle_take(struct heap *heap)
     lock_take(&life_lock);
     bool idle = heap->idle_in != NULL;
     if (idle)
-        idle_take_locked(&heap->idle);
+        borrow_locked(&heap->idle);
     lock_drop(&life_lock);
     return idle;
 }
@@ -310,8 +357,10 @@ size_t life_purge(struct heap *heap)
 {
     if (!idle_take(heap))
         return 0;
+    lock_take(&heap->lock);
     life_empty(heap);
-    size_t bytes = shelf_purge_all(heap);
+    size_t bytes = shelf_purge_all(heap); /* as far as a fork lets it */
+    lock_drop(&heap->lock);
     return_clean(heap);
     return bytes;
 }

@@ -35,12 +35,16 @@ void life_idle_locked(struct heap *heap);
  * holds the heap, or is its owner inside the door. */
 void life_empty(struct heap *heap);
 
-/* Takes one slab of this class with room from an idle heap, if there is one; it becomes `heap`'s. Unless the caller waits, another
- * thread that has the life lock just now is a reason to find none: threads that grow at once do not queue for it. */
-bool life_adopt(struct heap *heap, unsigned class, bool waits);
+/* Takes one slab of this class with room from an idle heap, if one of the first few has one; it becomes `heap`'s. Another thread that has
+ * the life lock just now is a reason to find none: threads that grow at once do not queue for it. */
+bool life_adopt(struct heap *heap, unsigned class);
+
+/* Where there is no other memory: waits for the lock, and looks at all idle heaps. */
+bool life_adopt_any(struct heap *heap, unsigned class);
 
 /* A heap without a thread and with nothing cached, for a while: an idle one, or one that is made for it. NULL: there is no memory.
- * life_return makes it the first of the idle heaps that are asked for a slab. */
+ * life_return makes it the first of the idle heaps that are asked for a slab. Who changes it holds a heap's lock meanwhile: its own, or
+ * that of the heap whose slabs go there. */
 struct heap *life_borrow(void);
 void life_return(struct heap *heap);
 
@@ -53,6 +57,9 @@ void life_clean(struct heap *heap);
 
 /* The same, and gives back the holes of its slabs. Returns their bytes. */
 size_t life_purge(struct heap *heap);
+
+/* In a fork's child: if a thread had borrowed this heap that the child does not have, it is idle now. The life lock is held. */
+void life_inherit_locked(struct heap *heap);
 
 /* Heaps that threads have, about. Takes no lock. */
 size_t life_count(void);

@@ -127,23 +127,19 @@ static void release(struct heap *heap, struct slab *slab)
     classes_uncount_slab(heap, class);
 }
 
-static struct slab *adopt(struct heap *heap, unsigned class, bool waits)
-{
-    return life_adopt(heap, class, waits) ? fullest(heap, class) : NULL;
-}
-
-/* A slab with room to become the current one; the stages of a refill. An idle heap's is waited for where none can be made. */
+/* A slab with room to become the current one; the stages of a refill. */
 static struct slab *find_room(struct heap *heap, unsigned class, bool may_make)
 {
     struct slab *slab = fullest(heap, class);
     if (slab != NULL) {
         tally(heap, COUNT_BY_PARTIAL);
-    } else if ((slab = adopt(heap, class, !may_make)) != NULL) {
+    } else if (life_adopt(heap, class)) {
+        slab = fullest(heap, class);
         tally(heap, COUNT_BY_ADOPTED);
     } else if (may_make && (slab = make(heap, class)) != NULL) {
         tally(heap, COUNT_BY_NEW);
     } else if (may_make) {
-        slab = adopt(heap, class, true);
+        slab = life_adopt_any(heap, class) ? fullest(heap, class) : NULL;
         tally(heap, slab != NULL ? COUNT_BY_ADOPTED : COUNT_NOT_SERVED);
     }
     return slab;

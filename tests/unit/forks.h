@@ -2,7 +2,17 @@
 #ifndef HAK_TEST_FORKS_H
 #define HAK_TEST_FORKS_H
 
+#include <unistd.h>
+
 #include "heaps.h"
+
+/* Another thread brings it about. */
+#define CHECK_SOON(condition)                         \
+    do {                                              \
+        for (int i = 0; i < 5000 && !(condition); i++) \
+            usleep(1000);                             \
+        CHECK(condition);                             \
+    } while (0)
 
 enum { FORK_SIZE = 64, FORK_CLASS = 4 };
 

@@ -12,14 +12,6 @@
 #include "step.h"
 #include "worker.h"
 
-/* Another thread brings it about. */
-#define CHECK_SOON(condition)                         \
-    do {                                              \
-        for (int i = 0; i < 5000 && !(condition); i++) \
-            usleep(1000);                             \
-        CHECK(condition);                             \
-    } while (0)
-
 static sem_t in_door;
 static sem_t go_on;
 static atomic_bool enough;

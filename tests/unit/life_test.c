@@ -98,7 +98,7 @@ static void slabs_of_the_dead_are_adopted(void)
     worker_run(&worker, alloc_all, NULL);
     worker_run(&worker, free_most, NULL);
     worker_stop(&worker);
-    CHECK(life_adopt(own, CLASS, false));
+    CHECK(life_adopt(own, CLASS));
     int adopted = 0;
     for (int i = 0; i < BLOCKS; i += 10) {
         struct heap *heap = heap_of(blocks[i]);
@@ -112,9 +112,28 @@ static void slabs_of_the_dead_are_adopted(void)
             CHECK(blocks[i][j] == i % 100);
         hak_free(blocks[i]);
     }
-    while (life_adopt(own, CLASS, false))
+    while (life_adopt(own, CLASS))
         ;
-    CHECK(!life_adopt(own, CLASS + 1, false));
+    CHECK(!life_adopt(own, CLASS + 1));
+}
+
+/* Where there is no other memory. */
+static void the_last_of_many_idle_heaps_is_found(void)
+{
+    enum { THREADS = 20, WITH_ROOM = 12 };
+    struct worker workers[THREADS];
+    struct heap *heap;
+    struct heap *own = heap_own();
+    for (int i = 0; i < THREADS; i++) {
+        worker_start(&workers[i]);
+        worker_run(&workers[i], tell_heap, &heap);
+    }
+    worker_run(&workers[WITH_ROOM], alloc_all, NULL);
+    worker_run(&workers[WITH_ROOM], free_most, NULL);
+    for (int i = 0; i < THREADS; i++)
+        worker_stop(&workers[i]);
+    CHECK(!life_adopt(own, CLASS));
+    CHECK(life_adopt_any(own, CLASS));
 }
 
 /* Adopted slabs whose other blocks sit in the dead heap's magazines, or are on their way to it. */
@@ -244,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(heaps_are_used_again),         UNIT_TEST(threads_have_heaps_of_their_own),
         UNIT_TEST(slabs_of_the_dead_are_adopted), UNIT_TEST(nothing_is_lost_in_adoption),
+        UNIT_TEST(the_last_of_many_idle_heaps_is_found),
         UNIT_TEST(idle_heaps_are_cleaned),       UNIT_TEST(what_ends_inside_the_door_is_not_used_again),
         UNIT_TEST(late_destructors_may_allocate), UNIT_TEST(the_first_metadata_lies_between_the_views),
     };

@@ -11,19 +11,11 @@
 /* Blocks of this size and of all larger ones are aligned to it, whatever their class; those of 8 bytes to 8. */
 #define ALL_ALIGNED_TO ((size_t)SIZE_CLASS_STEP)
 
-ALWAYS_INLINE void *no_block(size_t size)
+/* The hardened library charges `bytes`. A keeper that has come since the caller looked has been told neither of the alignment nor of
+ * the size. */
+static FRAGILE void *sealed_of_size(size_t alignment, size_t bytes, size_t size)
 {
-    (void)size;
-    return NULL;
-}
-
-/* A block for a request of `bytes`, of which `size` are used and charged. All of that class are aligned; but a keeper that has come
- * since the caller looked has been told neither of the alignment nor of the size. */
-static FRAGILE void *of_size(size_t alignment, size_t bytes, size_t size)
-{
-    void *block = HARDENED ? hot_malloc(bytes) : hot_pop_of(size_class_of(bytes), size, view_load(), no_block);
-    if (!HARDENED && block == NULL)
-        block = door_malloc(bytes);
+    void *block = hot_malloc(bytes);
     if (UNLIKELY(((uintptr_t)block & (alignment - 1)) != 0 || arena_tag(block) == TAG_CHECKED)) {
         hot_free(block);
         return door_malloc_kept(size, alignment, FAMILY_MALLOC);
@@ -31,6 +23,12 @@ static FRAGILE void *of_size(size_t alignment, size_t bytes, size_t size)
     if (is_sealed(block))
         seal_resize(block, arena_tag(block) % SIZE_CLASSES, size);
     return block;
+}
+
+/* A block of the class of `bytes`, all of which are aligned. */
+static FRAGILE void *of_size(size_t alignment, size_t bytes, size_t size)
+{
+    return HARDENED ? sealed_of_size(alignment, bytes, size) : hot_malloc_of(bytes, size, alignment);
 }
 
 /* `alignment` is a power of two. */
@@ -67,7 +65,7 @@ ALWAYS_INLINE void *pop_aligned(size_t alignment, size_t size)
     if (UNLIKELY(class >= SIZE_CLASSES_FIXED))
         return NULL;
     struct view *view = view_load();
-    void *block = hot_pop_of(class, size, view, no_block);
+    void *block = hot_pop_of(class, size, view, hot_no_block);
     if (UNLIKELY(block == NULL))
         (void)owner_subtract(&view->budget, -(int64_t)size);
     return block;

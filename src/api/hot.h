@@ -65,6 +65,19 @@ ALWAYS_INLINE void *hot_malloc(size_t size)
     return hot_malloc_or(size, door_malloc);
 }
 
+ALWAYS_INLINE void *hot_no_block(size_t size)
+{
+    (void)size;
+    return NULL;
+}
+
+/* For a request of `size` bytes, a block of the class of `bytes`, which are as many at least (door_malloc_of). */
+ALWAYS_INLINE void *hot_malloc_of(size_t bytes, size_t size, size_t align)
+{
+    void *block = hot_pop_of(size_class_of(bytes), size, view_load(), hot_no_block);
+    return LIKELY(block != NULL) ? block : door_malloc_of(bytes, size, align);
+}
+
 /* False: nothing was done, the door must. */
 ALWAYS_INLINE bool hot_push(struct view *view, void *block)
 {

@@ -101,11 +101,17 @@ static FRAGILE void *move_into(void *block, void *ptr, size_t bytes)
     return block;
 }
 
+/* A block of `size` bytes that has room for `wanted`. */
+static FRAGILE void *block_with_room(size_t wanted, size_t size)
+{
+    return wanted == size ? hot_malloc(size) : hot_malloc_of(wanted, size, 1);
+}
+
 static FRAGILE void *move_to_new_block(void *ptr, size_t usable, size_t size)
 {
     int saved = errno;
     size_t wanted = size_to_grow_to(usable, size);
-    void *block = hot_malloc(wanted);
+    void *block = block_with_room(wanted, size);
     if (block == NULL && wanted > size) {
         errno = saved;
         block = hot_malloc(size);

@@ -101,22 +101,23 @@ static void note_event(struct guard_event *event, const struct os_frame *from)
 }
 
 /* The bytes that a block of this size takes. In the hardened library blocks of 8 bytes are requested for what is to be aligned to 16. */
-static size_t rounded(size_t size)
+static size_t rounded(size_t size, size_t align)
 {
-    return align_up(max_size(size, 1), size < 16 && !HARDENED ? 8 : 16);
+    return align_up(max_size(size, 1), max_size(align, size < 16 && !HARDENED ? 8 : 16));
 }
 
 /* At the start of the page, to see what is written before it, or as near to the end as alignment lets it. */
-static void place(struct guard_slot *slot, size_t size)
+static void place(struct guard_slot *slot, size_t size, size_t room)
 {
     char *page = page_of(slot);
     bool at_start = next_random() % 2 == 0;
-    slot->block = at_start ? page : page + pool.page - rounded(size);
+    slot->block = at_start ? page : page + pool.page - room;
     slot->size = size;
-    memset(slot->block + size, SLACK_BYTE, rounded(size) - size);
+    slot->room = room;
+    memset(slot->block + size, SLACK_BYTE, room - size);
 }
 
-static void *allocate(size_t size, const struct os_frame *from)
+static void *allocate(size_t size, size_t room, const struct os_frame *from)
 {
     struct guard_slot *slot = have_pool() ? take_slot() : NULL;
     if (slot == NULL)
@@ -126,7 +127,7 @@ static void *allocate(size_t size, const struct os_frame *from)
         store_release(&slot->state, before);
         return NULL;
     }
-    place(slot, size);
+    place(slot, size, room);
     note_event(&slot->allocated, from);
     slot->freed.count = 0;
     store_release(&slot->state, (uint32_t)GUARD_LIVE);
@@ -134,14 +135,15 @@ static void *allocate(size_t size, const struct os_frame *from)
 }
 
 /* Each heartbeat's bytes have the same chance, whatever came before: no pattern of a program is always missed. */
-static void *sample(struct heap *heap, size_t size, const struct os_frame *from)
+static void *sample(struct heap *heap, size_t size, size_t align, const struct os_frame *from)
 {
+    size_t room = rounded(size, align);
     int64_t bytes = heap->granted - heap->looked_to;
     size_t rate = policy.guard_bytes;
     heap->looked_to = heap->granted;
-    if (rate == 0 || (int64_t)(next_random() % rate) >= bytes || size > os_page_size() || interrupt_holds_magazines(heap))
+    if (rate == 0 || (int64_t)(next_random() % rate) >= bytes || room > os_page_size() || interrupt_holds_magazines(heap))
         return NULL;
-    return allocate(size, from);
+    return allocate(size, room, from);
 }
 
 bool guard_find(uintptr_t address, struct guard_place *found)
@@ -172,7 +174,7 @@ bool guard_find(uintptr_t address, struct guard_place *found)
 /* The first byte behind the block's end that is not as it was; NULL: all are. */
 static const char *changed_slack(const struct guard_slot *slot)
 {
-    const char *limit = slot->block + rounded(slot->size);
+    const char *limit = slot->block + slot->room;
     for (const char *at = slot->block + slot->size; at < limit; at++)
         if ((unsigned char)*at != SLACK_BYTE)
             return at;
@@ -197,7 +199,7 @@ static bool free_guarded(void *p, const struct freeing *how)
     struct guard_place here = {slot, true};
     if (!change(slot, GUARD_LIVE, GUARD_BUSY))
         guard_report_pointer(GUARD_DOUBLE_FREE, (uintptr_t)p, here);
-    /* Less is not wrong: aligned blocks have more than was asked for. */
+    /* Less is not wrong: in the hardened library aligned blocks have more than was asked for. */
     if (how->size != SIZE_UNKNOWN && how->size > slot->size)
         guard_report_pointer(GUARD_WRONG_SIZE, (uintptr_t)p, here);
     const char *changed = changed_slack(slot);

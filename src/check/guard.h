@@ -34,6 +34,7 @@ struct guard_slot {
     uint32_t freed_in_turn; /* the least was freed the longest ago */
     char *block;
     size_t size;            /* as it was requested, bytes */
+    size_t room;            /* with what alignment adds */
     struct guard_event allocated;
     struct guard_event freed;
 };

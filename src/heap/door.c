@@ -141,30 +141,30 @@ static void *small(struct heap *heap, size_t size)
 }
 
 /* Of a request that the profiler wants to see. In the hardened library one of nothing is a pointer to closed memory. */
-static void *profiled(size_t size, const struct os_frame *from)
+static void *profiled(size_t bytes, size_t size, const struct os_frame *from)
 {
     const struct profiler *profiler = profiler_now();
     if (profiler == NULL || size == SEAL_BYTES)
         return NULL;
-    return profiler->take(size_class_fixed(size), size - SEAL_BYTES, from);
+    return profiler->take(size_class_fixed(bytes), size - SEAL_BYTES, from);
 }
 
 /* A block from elsewhere has no seal. */
-static void *sampled(struct heap *heap, size_t size, const struct os_frame *from)
+static void *sampled(struct heap *heap, size_t size, size_t align, const struct os_frame *from)
 {
     if (heap_events.sample == NULL || (HARDENED && size == SEAL_BYTES))
         return NULL;
-    return heap_events.sample(heap, size - SEAL_BYTES, from);
+    return heap_events.sample(heap, size - SEAL_BYTES, align, from);
 }
 
-/* The budget is spent: the request may be a sample, of the profiler's or else of those that are guarded. */
-static COLD void *sample(struct heap *heap, size_t size, struct os_frame from)
+/* The budget is spent: the request may be a sample, of the profiler's or else of those that are guarded. As door_malloc_of has it. */
+static COLD void *sample(struct heap *heap, size_t bytes, size_t size, size_t align, struct os_frame from)
 {
     void *block = NULL;
     if (!interrupt_holds_magazines(heap) && budget_take_sample(heap))
-        block = profiled(size, &from);
+        block = profiled(bytes, size, &from);
     if (block == NULL)
-        block = sampled(heap, size, &from);
+        block = sampled(heap, size, align, &from);
     relief_note(heap);
     /* cppcheck-suppress returnDanglingLifetime ; a block, not the frame */
     return block;
@@ -203,7 +203,7 @@ ENTRANCE NOINLINE static void *malloc_unkept(size_t size)
         return small_without_heap(size);
     if (unborn) /* the caller charged the static view */
         door_charge(heap, size);
-    void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size, os_frame_linked()) : NULL;
+    void *block = UNLIKELY(heap->view.budget < 0) ? sample(heap, size, size, 1, os_frame_linked()) : NULL;
     if (LIKELY(block == NULL))
         block = small(heap, size);
     door_tell(heap, "malloc", block, size);
@@ -224,6 +224,27 @@ ALWAYS_INLINE void *malloc_as(size_t size, enum family family)
 ENTRANCE NOINLINE void *door_malloc(size_t size)
 {
     return malloc_as(size, FAMILY_MALLOC);
+}
+
+/* The caller's budget may be spent: then that is seen to before any block is taken. */
+static COLD void *sample_first(size_t bytes, size_t size, size_t align, struct os_frame from)
+{
+    struct heap *heap = door_enter();
+    if (heap == NULL)
+        return NULL;
+    void *block = heap->view.budget < 0 ? sample(heap, bytes, size, align, from) : NULL;
+    if (block != NULL)
+        door_tell(heap, "malloc", block, size);
+    door_leave(heap);
+    return block;
+}
+
+void *door_malloc_of(size_t bytes, size_t size, size_t align)
+{
+    if (UNLIKELY(keeper_now() != NULL))
+        return door_malloc_kept(size, align, FAMILY_MALLOC);
+    void *block = view_load()->budget < 0 ? sample_first(bytes, size, align, os_frame_linked()) : NULL;
+    return block != NULL ? block : malloc_unkept(bytes);
 }
 
 ENTRANCE NOINLINE void *door_new(size_t size)

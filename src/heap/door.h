@@ -30,6 +30,10 @@ bool door_open(void);
  * failure NULL, errno ENOMEM. */
 NOINLINE void *door_malloc(size_t size);
 
+/* The same for a request of `size` bytes, which were charged, that gets a block of the class of `bytes`, up to SMALL_MAX: all blocks of
+ * that class are aligned to `align`, or it is to have room to grow. Not in the hardened library. */
+void *door_malloc_of(size_t bytes, size_t size, size_t align);
+
 /* The same for operator new and operator new[]. */
 NOINLINE void *door_new(size_t size);
 NOINLINE void *door_new_array(size_t size);

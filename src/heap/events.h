@@ -27,9 +27,9 @@ struct heap_events {
     /* A thread has requested another policy.heartbeat_bytes. Inside its door. */
     void (*heartbeat)(struct heap *heap);
 
-    /* A request of a small block that is why the next heartbeat is due: a block from elsewhere, or NULL: the heap's will do.
-     * `from`: a function of the library's that the program has called. Inside the door. */
-    void *(*sample)(struct heap *heap, size_t size, const struct os_frame *from);
+    /* A request of a small block, aligned to `align` if that is more than usual, that is why the next heartbeat is due: a block from
+     * elsewhere, or NULL: the heap's will do. `from`: a function of the library's that the program has called. Inside the door. */
+    void *(*sample)(struct heap *heap, size_t size, size_t align, const struct os_frame *from);
 
     /* The number of the site of a request for a large block (large/site.h). Inside the door. */
     uint32_t (*site)(const struct site_request *request);

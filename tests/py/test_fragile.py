@@ -11,7 +11,7 @@ _FUNCTION = re.compile(r"^(?P<head>[A-Za-z][^\n;={}]*\([^;{}]*\))\n\{\n(?P<body>
 
 # What is inlined into them, and into others.
 _HOT = re.compile(
-    r"\b(?:hot_(?:malloc|malloc_or|pop|pop_of|push|free|free_by|free_sized)|delay_hot_exchange|free_by|delete)\("
+    r"\b(?:hot_(?:malloc|malloc_or|malloc_of|pop|pop_of|push|free|free_by|free_sized)|delay_hot_exchange|free_by|delete)\("
 )
 
 # Of the path from the kernel into a handler and back.

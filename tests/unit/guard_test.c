@@ -66,6 +66,7 @@ static void serves_aligned_blocks(void)
         for (int i = 0; i < GUARD_TRIES && found < 20; i++) {
             char *block = hak_aligned_alloc(alignment, 100);
             CHECK((uintptr_t)block % alignment == 0);
+            CHECK(HARDENED || !is_guarded(block) || hak_malloc_usable_size(block) == 100);
             found += is_guarded(block);
             memset(block, 2, 100);
             hak_free(block);
@@ -85,9 +86,10 @@ static void is_zeroed_and_resized(void)
         for (size_t j = 0; j < 91; j++)
             CHECK(block[j] == 0);
         memset(block, i, 91);
-        for (size_t size = 80; size < 9000; size = size * 3 / 2) {
+        for (size_t size = 80; size < 9000; size = size * 9 / 8) { /* with room to grow, sometimes */
             block = hak_realloc(block, size);
             resized += is_guarded(block);
+            CHECK(!is_guarded(block) || hak_malloc_usable_size(block) == max_size(size, 91));
             CHECK(block[0] == (unsigned char)i && block[79] == (unsigned char)i);
         }
         block = hak_realloc(block, 5);

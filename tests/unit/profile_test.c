@@ -37,6 +37,7 @@ static void serves_each_alignment(void)
             void *block;
             CHECK(hak_posix_memalign(&block, alignment, size) == 0);
             CHECK(is_sampled(block) && (uintptr_t)block % alignment == 0);
+            CHECK(profile_totals.live.bytes == size || (HARDENED && profile_totals.live.bytes > size));
             memset(block, 2, size);
             hak_free_aligned_sized(block, alignment, size);
             block = hak_aligned_alloc(alignment, size);
@@ -59,10 +60,10 @@ static void zeroes_and_resizes(void)
         for (int j = 0; j < 91; j++)
             CHECK(block[j] == 0);
         memset(block, i, 91);
-        for (size_t size = 80; size < 3000000; size = size * 3 / 2) {
+        for (size_t size = 80; size < 3000000; size = size * 9 / 8) { /* with room to grow, sometimes */
             block = hak_realloc(block, size);
             CHECK(is_sampled(block) && block[0] == (unsigned char)i && block[79] == (unsigned char)i);
-            CHECK(profile_totals.live.count == 1);
+            CHECK(profile_totals.live.count == 1 && profile_totals.live.bytes == size);
         }
         block = hak_reallocarray(block, 5, 10);
         CHECK(is_sampled(block) && block[49] == (unsigned char)i);

@@ -69,6 +69,15 @@ void purger_note_beat(struct heap *heap)
     store_relaxed(&heap->others_give, bytes);
 }
 
+/* What has gone since the purger left it, or is in use again, is not left: it may be free again one day. */
+static COLD void note_gone(struct heap *heap)
+{
+    if (os_service_runs()) /* which notes for itself */
+        return;
+    store_relaxed(&left_waiting, min_size(load_relaxed(&left_waiting), waiting()));
+    store_relaxed(&heap->left_free, min_size(load_relaxed(&heap->left_free), could_give(heap)));
+}
+
 static bool could_give_back_much(const struct heap *heap)
 {
     size_t waits = beyond(waiting(), load_relaxed(&left_waiting));
@@ -126,12 +135,12 @@ static void note_left(void)
     }
 }
 
-/* Has so much been freed since, by threads that take the purger for one that will look again? */
+/* Has so much been freed since that was noted, by threads that take the purger for one that will look again? */
 static bool has_grown(void)
 {
-    size_t bytes = beyond(waiting(), left_waiting);
+    size_t bytes = beyond(waiting(), load_relaxed(&left_waiting));
     for (const struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
-        bytes += beyond(could_give(heap), heap->left_free);
+        bytes += beyond(could_give(heap), load_relaxed(&heap->left_free));
     return bytes >= MUCH;
 }
 
@@ -157,11 +166,12 @@ static uint64_t period_ms(void)
     return max_size(load_relaxed(&policy.purge_ms), PERIOD_LEAST_MS);
 }
 
-/* How many looks in a row may find nothing. What waits is kept for its time, which may be many periods. */
+/* How many looks in a row may find nothing. What waits is kept for its time, which may be many periods: a large block first for that of
+ * its own, then its units for theirs. */
 static uint64_t vain_most(void)
 {
     uint64_t units_ms = period_ms() << load_relaxed(&policy.purge_doublings);
-    uint64_t longest_ms = waiting() > 0 ? max_size(units_ms, bigcache_longest_ms()) : 0;
+    uint64_t longest_ms = waiting() > 0 ? units_ms + bigcache_longest_ms() : 0;
     return VAIN + longest_ms / period_ms();
 }
 
@@ -170,9 +180,10 @@ static void purger(void)
     store_relaxed(&thread_view, STATIC_VIEW(dead));
     for (uint64_t vain = 0; vain < vain_most(); vain++) {
         sleep_for(period_ms());
+        bool grew = has_grown();
         note_left();
         struct purger_look look = purger_look();
-        if (!is_vain(&look) || has_grown())
+        if (!is_vain(&look) || grew || has_grown())
             vain = 0;
     }
 }
@@ -191,8 +202,10 @@ static void start(void)
     store_relaxed(&refused_ms, started ? 0 : clock_now_ms());
 }
 
-void purger_consider(const struct heap *heap)
+void purger_consider(struct heap *heap)
 {
+    if (UNLIKELY((load_relaxed(&left_waiting) | load_relaxed(&heap->left_free)) != 0))
+        note_gone(heap);
     if (may_start() && could_give_back_much(heap))
         start();
 }
@@ -203,7 +216,13 @@ void purger_note_birth(const struct heap *heap)
         start();
 }
 
+/* What a purger that the child does not have would have given back later is not left. */
 void purger_after_fork(void)
 {
+    if (os_service_runs()) {
+        left_waiting = 0;
+        for (struct heap *heap = life_heaps(); heap != NULL; heap = heap->next)
+            heap->left_free = 0;
+    }
     os_service_forget();
 }

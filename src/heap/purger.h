@@ -25,7 +25,7 @@ void purger_note_beat(struct heap *heap);
 
 /* Starts the purger if it seems to be worth it and does not run yet. Owner of `heap`, inside its door, or its last owner, who has left
  * it; no lock held. */
-void purger_consider(const struct heap *heap);
+void purger_consider(struct heap *heap);
 
 /* Starts it now and then while there are more and more heaps. The new heap's thread, no lock held. */
 void purger_note_birth(const struct heap *heap);

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "config/policy.h"
 #include "fake_os.h"
+#include "forks.h"
 #include "heap/freeze.h"
 #include "heap/magazine.h"
 #include "heap/purger.h"
@@ -214,6 +216,13 @@ static void a_thread_that_ends_starts_the_purger(void)
     CHECK(os_service_runs());
 }
 
+static void wait_for_its_end(void)
+{
+    for (int i = 0; i < 2000 && os_service_runs(); i++)
+        usleep(10000);
+    CHECK(!os_service_runs());
+}
+
 /* It gives all back, and ends. */
 static void the_purger_ends_when_there_is_nothing_left(void)
 {
@@ -222,9 +231,7 @@ static void the_purger_ends_when_there_is_nothing_left(void)
     policy.purge_ms = 50;
     make_dirty(32 * MIB);
     purger_consider(heap);
-    for (int i = 0; i < 1000 && os_service_runs(); i++)
-        usleep(10000);
-    CHECK(!os_service_runs());
+    wait_for_its_end();
     CHECK(span_dirty_bytes() == 0);
 }
 
@@ -239,10 +246,79 @@ static void the_purger_stays_while_large_blocks_are_kept(void)
     hak_free(hak_malloc(32 * MIB));
     CHECK(bigcache_bytes() >= 32 * MIB);
     purger_consider(heap);
-    for (int i = 0; i < 2000 && os_service_runs(); i++)
-        usleep(10000);
-    CHECK(!os_service_runs());
+    wait_for_its_end();
     CHECK(bigcache_bytes() == 0 && span_dirty_bytes() == 0);
+}
+
+/* A program that takes and frees again and again is never found with anything old; once it has freed all, it may sleep. */
+static void what_was_left_and_has_gone_may_come_back(void)
+{
+    struct heap *heap = heap_own();
+    policy.heartbeat_bytes = 1 << 30;
+    policy.purge_ms = 100;
+    fake_clock_set(START_MS); /* nothing grows old */
+    make_dirty(32 * MIB);
+    purger_consider(heap);
+    CHECK(os_service_runs());
+    wait_for_its_end();
+    CHECK(span_dirty_bytes() >= 32 * MIB);
+    purger_consider(heap);
+    CHECK(!os_service_runs());
+    fake_clock_set(0);
+    CHECK(span_purge_all() >= 32 * MIB);
+    purger_consider(heap);
+    make_dirty(32 * MIB);
+    purger_consider(heap);
+    CHECK(os_service_runs());
+    wait_for_its_end();
+    CHECK(span_dirty_bytes() == 0);
+}
+
+/* Before its last look, by a thread that sleeps from then on: the purger is not started again. */
+static void what_is_freed_while_it_sleeps_is_seen(void)
+{
+    enum { PERIOD_MS = 1000 };
+    struct worker worker;
+    struct heap *sleeper;
+    struct heap *heap = heap_own();
+    policy.heartbeat_bytes = 1 << 30;
+    policy.purge_ms = PERIOD_MS;
+    worker_start(&worker);
+    make_dirty(32 * MIB);
+    purger_consider(heap);
+    CHECK(os_service_runs());
+    CHECK(span_purge_all() >= 32 * MIB);
+    while (fake_os_made(FAKE_SLEEP) < 3) /* it will look for the third time in vain */
+        usleep(1000);
+    worker_run(&worker, make_blocks, &sleeper);
+    wait_for_its_end();
+    CHECK(sleeper->frozen == FREEZE_HOLES && sleeper->hole_bytes >= COUNT / OF_SLAB * 64 * KIB);
+    worker_stop(&worker);
+}
+
+static void child_has_nothing_left(void)
+{
+    struct heap *heap = heap_own();
+    CHECK(!os_service_runs() && heap->left_free == 0);
+    fake_os_refuse(FAKE_SERVICE, 1, FAKE_EVERY); /* ThreadSanitizer allows no threads in a fork's child */
+    purger_consider(heap);
+    CHECK(fake_os_refused() == 1);
+}
+
+/* What a purger would have given back in time waits in the child for another. */
+static void children_start_their_own(void)
+{
+    struct heap *heap = heap_own();
+    policy.heartbeat_bytes = 1 << 30;
+    policy.purge_ms = 100;
+    fake_clock_set(START_MS); /* nothing grows old */
+    make_dirty(32 * MIB);
+    purger_consider(heap);
+    CHECK(os_service_runs());
+    while (fake_os_made(FAKE_SLEEP) < 2) /* it has noted what is left */
+        usleep(1000);
+    store_relaxed(&heap->left_free, MIB);
+    forks_and(child_has_nothing_left);
 }
 
 /* What it could not give back of one heap says nothing of what others leave behind. */
@@ -320,6 +396,9 @@ int main(void)
         UNIT_TEST(much_starts_the_purger),               UNIT_TEST(a_thread_that_ends_starts_the_purger),
         UNIT_TEST(the_purger_ends_when_there_is_nothing_left),
         UNIT_TEST(the_purger_stays_while_large_blocks_are_kept),
+        UNIT_TEST(what_was_left_and_has_gone_may_come_back),
+        UNIT_TEST(what_is_freed_while_it_sleeps_is_seen),
+        UNIT_TEST(children_start_their_own),
         UNIT_TEST(what_is_left_in_one_heap_keeps_no_other_waiting),
         UNIT_TEST(what_several_heaps_hold_starts_the_purger),
         UNIT_TEST(many_heaps_are_counted_in_turns),

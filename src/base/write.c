@@ -35,19 +35,24 @@ static void take(signals which)
     (void)kernel(SYS_rt_sigtimedwait, (long)&which, 0, (long)&at_once, sizeof which, 0);
 }
 
-long write_quietly(int file, const struct iovec *parts, int count)
+long call_quietly(long number, long file, long a, long b)
 {
     const signals both = only(SIGPIPE) | only(SIGXFSZ);
     signals before = 0;
     bool blocked = !is_error(kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&both, (long)&before, sizeof both, 0));
     /* One that waits already is the program's own. */
     signals own = (before & both) != 0 ? pending() : 0;
-    long result = kernel(SYS_writev, file, (long)parts, count, 0, 0);
+    long result = kernel(number, file, a, b, 0, 0);
     if (blocked && (sent_with(result) & ~own) != 0)
         take(sent_with(result));
     if (blocked)
         (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0);
     return result;
+}
+
+long write_quietly(int file, const struct iovec *parts, int count)
+{
+    return call_quietly(SYS_writev, file, (long)parts, count);
 }
 
 int write_whole(int file, const char *bytes, size_t length, size_t *written)

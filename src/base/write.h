@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
+/* The system call `number` on a file, without the signal that the kernel sends when it fails. Returns what the kernel does. */
+long call_quietly(long number, long file, long a, long b);
+
 /* As writev(2). Returns the bytes, which may be less than all, or -errno. */
 long write_quietly(int file, const struct iovec *parts, int count);
 

@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "base/kernel.h"
+#include "base/write.h"
 #include "os/lines.h"
 #include "os/os.h"
 
@@ -23,7 +24,7 @@ void *page_make(const char *path, size_t bytes, int *error)
         *error = (int)-file;
         return NULL;
     }
-    long at = kernel(SYS_ftruncate, file, (long)bytes, 0, 0, 0);
+    long at = call_quietly(SYS_ftruncate, file, (long)bytes, 0);
     if (!is_error(at))
         at = kernel6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     (void)kernel(SYS_close, file, 0, 0, 0, 0);

@@ -17,6 +17,7 @@
 #include "config/paths.h"
 #include "hakmem.h"
 #include "os/os.h"
+#include "process.h"
 
 enum { THREADS = 60, CHILDREN = 30, PAGE_MOST = 1 << 20, LENGTH_AT = 560, TEXT_AT = 1024 };
 
@@ -135,6 +136,22 @@ static void lives_without_memory(void)
     CHECK(rmdir(directory) == 0);
 }
 
+/* The limit on a file's size kills whoever makes one longer, unless that is prevented. */
+static void find_files_limited(uintptr_t unused)
+{
+    process_limit_files(PAGE_MOST / 2);
+    find_no_room(unused);
+}
+
+static void lives_with_a_limit_on_files(void)
+{
+    char warning[256];
+    make_directory();
+    snprintf(warning, sizeof warning, "hakmem: warning: HAKMEM_LIVE: no page can be made in %s: error %d\n", directory, EFBIG);
+    CHECK_SAYS(find_files_limited, 0, warning);
+    CHECK(rmdir(directory) == 0);
+}
+
 /* So does its child, of which it need not be said again. */
 static void find_no_directory(uintptr_t unused)
 {
@@ -192,6 +209,7 @@ int main(void)
         UNIT_TEST(grows_with_its_text),
         UNIT_TEST(lives_without_memory_for_its_text),
         UNIT_TEST(lives_without_memory),
+        UNIT_TEST(lives_with_a_limit_on_files),
         UNIT_TEST(says_once_that_there_is_no_page),
         UNIT_TEST(children_have_their_own),
     };

@@ -177,9 +177,10 @@ bool contest_is_lost(struct learner *learner)
 
 uint64_t contest_ns_most(const struct learner *learner)
 {
-    bool is_trial = learner->in_force != learner->champion && learner->champion_ns != 0;
+    if (learner->in_force == learner->champion || learner->champion_ns == 0)
+        return UINT64_MAX;
     bool is_as_long = learner->champion_delay_ms == learner_delay_ms(learner);
-    return is_trial && is_as_long ? (uint64_t)((double)learner->champion_ns * (1 + LOST_MOST)) : UINT64_MAX;
+    return is_as_long ? (uint64_t)((double)learner->champion_ns * (1 + LOST_MOST)) : UINT64_MAX;
 }
 
 /* Of the mean of its matches. */

@@ -205,7 +205,8 @@ static void measure(const struct heap *heap, uint64_t now_ms)
     if (!self.signals.is_halved && ms >= least_ms / 2 && bytes >= least_bytes / 2)
         signals_halve(&self.signals);
     bool is_long_enough = ms >= least_ms && bytes >= least_bytes;
-    bool is_lost = bytes > 0 && epoch_ns(&self.signals.sum) > contest_ns_most(&self.learner);
+    /* Who frees, and requests next to nothing, has heartbeats too: what that costs says nothing of each byte. */
+    bool is_lost = bytes >= load_relaxed(&policy.heartbeat_bytes) && epoch_ns(&self.signals.sum) > contest_ns_most(&self.learner);
     if (is_long_enough || is_lost)
         end_epoch(now_ms);
 }

@@ -158,11 +158,13 @@ int main(int count, char **words)
     sigaddset(&ends, SIGALRM);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGHUP);
     sigprocmask(SIG_BLOCK, &ends, &before);
     struct sigaction action = {.sa_handler = end_program};
     sigaction(SIGALRM, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
 
     int gate[2];
     if (pipe2(gate, O_CLOEXEC) == -1 || (program = fork()) == -1) {

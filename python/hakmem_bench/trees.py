@@ -69,6 +69,14 @@ def apply(patch: Path, tree: Path) -> None:
         raise CannotError(f"{patch.relative_to(ROOT)} does not apply: {' '.join((done.stdout + done.stderr).split())}")
 
 
+def build_anew_if_changed(patch: Path, tree: Path) -> None:
+    """A file that the patch leaves alone by now is older than the object that was made of it while it did not."""
+    built = tree / "built.patch"
+    if not built.exists() or built.read_bytes() != patch.read_bytes():
+        shutil.rmtree(tree / "build", ignore_errors=True)
+        shutil.copyfile(patch, built)
+
+
 def ablation(name: str, patch: Path) -> Peer:
     """The working tree's library without that feature."""
     tree = _fresh(f"without-{name}")
@@ -79,4 +87,5 @@ def ablation(name: str, patch: Path) -> Peer:
         else:
             shutil.copy2(path, tree / source)
     apply(patch, tree)
+    build_anew_if_changed(patch, tree)
     return Peer(f"without {name}", "working tree", what_is_lost(patch), str(build.build_tree(tree)))

@@ -58,7 +58,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     run_parser.add_argument("--policy", metavar="FILE", help="what was learned: loaded, and saved if --mode learning")
     run_parser.add_argument("--check", action="store_true", help="look for memory bugs, and report them (slower)")
     run_parser.add_argument("--hardened", action="store_true", help="with the library that stops attackers (slower)")
-    run_parser.add_argument("--stats", metavar="FILE", help="add statistics there, at most once a second, and at its end (JSON)")
+    run_parser.add_argument("--stats", metavar="FILE", help="add statistics there, one a second at most (JSON)")
     run_parser.add_argument("--live", action="store_true", help="for `hakmem top` where memory may not be read")
     run_parser.add_argument("program", nargs=argparse.REMAINDER, help="program and its arguments")
     run_parser.set_defaults(call=_run)

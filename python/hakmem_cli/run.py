@@ -199,6 +199,18 @@ def _hand_on_signals(child: int) -> None:
                 os.kill(child, told.si_signo)
 
 
+def _has_shown(shown: threading.Thread) -> bool:
+    """False: the user has seen enough. The program has ended, so that an interrupt is no longer for it."""
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        shown.join()
+    except KeyboardInterrupt:
+        return False
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    return True
+
+
 def _watch(program: list[str], environment: dict[str, str]) -> int:
     """Starts the program, and shows what is reported of it, with names and lines."""
     with tempfile.TemporaryDirectory(prefix="hakmem-") as directory:
@@ -212,13 +224,14 @@ def _watch(program: list[str], environment: dict[str, str]) -> int:
         with symbolize.opened(report) as file:
             child = _start_child(program, environment)
             ended = threading.Event()
-            shown = threading.Thread(target=symbolize.follow, args=(file, ended))
+            shown = threading.Thread(target=symbolize.follow, args=(file, ended), daemon=True)
             shown.start()
             _hand_on_signals(child)
             # Processes of it that go on write to standard error from now on: nobody would read what they write there.
             place.rename(Path(directory, "ended"))
             ended.set()
-            shown.join()
+            if not _has_shown(shown):
+                say("interrupted: the rest of the reports is not shown")
         _, status = os.waitpid(child, 0)
     return _end_as(os.waitstatus_to_exitcode(status))
 

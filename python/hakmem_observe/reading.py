@@ -14,7 +14,7 @@ from hakmem_observe.heaps import Heaps, class_sizes, read_heaps
 from hakmem_observe.layout import GROUPS, PROCESS, WORD, Layout, Metric
 from hakmem_observe.memory import Memory
 from hakmem_observe.snapshot import Number, Snapshot, sound_memory
-from hakmem_observe.superslab_map import read_map
+from hakmem_observe.superslab_map import count_unread, read_map
 from hakmem_observe.units import SlabSums, Units, read_units
 
 _INSTEAD_OF_WALK = {"large_live_bytes", "bigcache_bytes", "dirty_bytes", "stock_bytes", "slab_bytes", "slabs"}
@@ -105,7 +105,9 @@ class Reader:
         return units
 
     def map(self) -> dict[str, Any]:
-        return {"superslabs": read_map(self._memory, self._layout), "unit_bytes": self._layout.unit_bytes}
+        read = {"superslabs": read_map(self._memory, self._layout), "unit_bytes": self._layout.unit_bytes}
+        unread = count_unread(self._memory, self._layout)
+        return {**read, "superslabs_unread": unread} if unread else read
 
     def read(self) -> Snapshot:
         pid = self._memory.pid

@@ -51,7 +51,15 @@ def of(snapshot: Snapshot) -> dict[str, Any] | None:
     sizes = None
     if isinstance(unit, int) and 4096 <= unit <= _LARGEST_UNIT:
         sizes = count_bytes(max(len(row["units"]) for row in found) * unit), count_bytes(unit)
-    return {"rows": found[:_MOST], "total": len(found), "kinds": kinds, "names": names, "sizes": sizes}
+    unread = snapshot.more.get("superslabs_unread")
+    return {
+        "rows": found[:_MOST],
+        "total": len(found),
+        "unread": unread if isinstance(unread, int) and unread > 0 else 0,
+        "kinds": kinds,
+        "names": names,
+        "sizes": sizes,
+    }
 
 
 def _unit(unit: Any) -> tuple[str, float]:

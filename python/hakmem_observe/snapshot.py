@@ -207,8 +207,13 @@ def _at(told: Any, where: str, text: str, position: int) -> Snapshot:
         return from_json(told, f"{where}: {_place(text, position)}")
 
 
+def _is_foreign(told: Any) -> bool:
+    """Something else that was written to the same file: a log may be JSON, too."""
+    return not isinstance(told, dict) or "schema" not in told
+
+
 def parse_series(text: str, where: str) -> list[Snapshot]:
-    """All objects of the text, one or more. What is torn or cut off is left out, unless there is nothing else."""
+    """All objects of the text, one or more. What is torn or another's is left out, unless there is nothing else."""
     series: list[Snapshot] = []
     torn = 0
     first_torn = ""
@@ -219,6 +224,8 @@ def parse_series(text: str, where: str) -> list[Snapshot]:
             if text[position] != "{" and (not is_first or _OBJECT.search(text)):
                 raise json.JSONDecodeError("Expecting an object", text, position)
             told, end = DECODER.raw_decode(text, position)
+            if _is_foreign(told) and (series or _OBJECT.search(text, end)):
+                raise json.JSONDecodeError("not an object of hakmem", text, position)
         except (ValueError, RecursionError) as error:
             at = error.pos if isinstance(error, json.JSONDecodeError) else position
             reason = "too deep" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
@@ -231,7 +238,8 @@ def parse_series(text: str, where: str) -> list[Snapshot]:
     if torn and not series:
         raise CannotError(f"{where}: {first_torn}; legal is a statistics file")
     if torn:
-        say(f"warning: {where}: torn or cut off at {torn} place(s), and read without them; the first: {first_torn}")
+        what = "torn, cut off or foreign"
+        say(f"warning: {where}: {what} at {torn} place(s), and read without them; the first: {first_torn}")
     if not series:
         raise CannotError(f"{where}: the file is empty; legal is a statistics file, see HAKMEM_STATS")
     return series
@@ -246,7 +254,9 @@ def decode_series(data: bytes, where: str) -> list[Snapshot]:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise CannotError(f"{where}: no text; legal is a statistics file, see HAKMEM_STATS") from error
+        if not is_series(data):
+            raise CannotError(f"{where}: no text; legal is a statistics file, see HAKMEM_STATS") from error
+        text = data.decode(errors="replace")  # a log has anything in it, names of files among it
     return parse_series(text, where)
 
 

@@ -37,6 +37,11 @@ def read_map(memory: Memory, layout: Layout) -> list[dict[str, Any]]:
     return found
 
 
+def count_unread(memory: Memory, layout: Layout) -> int:
+    """Superslabs behind those that read_map reads."""
+    return max(0, min(memory.word(layout.superslab_count) or 0, MOST_SUPERSLABS) - _MOST)
+
+
 def _units(
     memory: Memory, layout: Layout, record: bytes, tags_at: int, spans_at: int, index: int, before: list[Any]
 ) -> list[list[Any]]:

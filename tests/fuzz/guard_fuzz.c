@@ -1,4 +1,5 @@
 /* check/guard.h: nearly every small block is guarded; where it lies, and what is known of it. */
+#include "base/bits.h"
 #include "blocks.h"
 #include "check.h"
 #include "check/guard.h"
@@ -24,7 +25,7 @@ static void look(struct blocks *blocks, struct shadow **held, struct input *inpu
     CHECK(place.inside && place.slot->block == (char *)shadow->block && place.slot->state == GUARD_LIVE);
     size_t end = start % page + shadow->usable;
     CHECK(place.slot->size == shadow->usable && end <= page);
-    CHECK(start % page == 0 || page - end < 16);
+    CHECK(start % page == 0 || page - end < max_size(shadow->alignment, 16));
     CHECK(guard_find(start - start % page - 1, &place) && !place.inside);
     CHECK(guard_find(start - start % page + page, &place) && !place.inside);
 }

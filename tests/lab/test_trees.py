@@ -31,6 +31,17 @@ class Ablations(unittest.TestCase):
                 self.assertEqual(before.keys(), after.keys())
                 self.assertEqual(sum(before[path] != after[path] for path in before), 1)
 
+    def test_what_was_built_with_another_patch_is_built_anew(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            tree, patch = Path(directory, "tree"), Path(directory, "a.patch")
+            built = tree / "build" / "object"
+            for text, stays in (("one", False), ("one", True), ("two", False)):
+                built.parent.mkdir(parents=True, exist_ok=True)
+                built.touch()
+                patch.write_text(text)
+                trees.build_anew_if_changed(patch, tree)
+                self.assertEqual(built.exists(), stays)
+
     def test_one_that_does_not_apply_is_one_line(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             patch = ROOT / "bench" / "ablations" / "letters.patch"

@@ -183,6 +183,27 @@ class Environment(unittest.TestCase):
         self.assertIn(f"{path}: line 1: ", texts(self.check(HAKMEM_POLICY=str(path)), Level.WARNING))
         self.assertEqual(path.read_text(), "notes\n")
 
+    def test_files_of_a_container(self) -> None:
+        root = fakes.directory() / "root"
+        (root / "opt").mkdir(parents=True)
+        (root / "opt" / "libhakmem.so.1").touch()
+        policy = root / "opt" / "x.policy"
+        policy.write_text("hakmem-policy 1\n")
+        place = environment.Place(str(root), str(root / "opt"))
+
+        def check(**variables: str) -> list[Finding]:
+            return list(environment.check(variables, self.library.resolve(), place))
+
+        for name in ("/opt/libhakmem.so.1", "./libhakmem.so.1"):
+            self.assertIn("names the library", texts(check(LD_PRELOAD=name), Level.OK))
+        missing = "LD_PRELOAD names /opt/libhakmem.so.2, which is not there"
+        self.assertIn(missing, texts(check(LD_PRELOAD="/opt/libhakmem.so.2"), Level.PROBLEM))
+        self.assertEqual(texts(check(HAKMEM_POLICY="/opt/x.policy"), Level.WARNING), "")
+        policy.write_text("notes\n")
+        told = texts(check(HAKMEM_POLICY="/opt/x.policy"), Level.WARNING)
+        self.assertIn("/opt/x.policy: line 1: ", told)
+        self.assertNotIn(str(root), told)
+
     def test_disabled(self) -> None:
         self.assertIn("without the library", texts(self.check(HAKMEM_DISABLE="1"), Level.WARNING))
         told = texts(self.check(HAKMEM_DISABLE="yes"), Level.WARNING)

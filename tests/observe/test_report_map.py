@@ -86,6 +86,15 @@ class Map(unittest.TestCase):
             assert drawn is not None
             self.assertEqual(drawn["sizes"], sizes)
 
+    def test_what_was_not_read_is_said(self) -> None:
+        self.assertEqual(superslab_map.count_unread(memory(), LAYOUT), 0)
+        self.assertEqual(superslab_map.count_unread(memory(5000), LAYOUT), 5000 - 4096)
+        more = {"superslabs": superslab_map.read_map(memory(), LAYOUT)}
+        for told, unread in ((904, 904), (None, 0), ("x", 0), (-1, 0)):
+            drawn = report_map.of(Snapshot(1, 0, more={**more, "superslabs_unread": told}))
+            assert drawn is not None
+            self.assertEqual(drawn["unread"], unread)
+
     def test_no_heap(self) -> None:
         empty = memory()
         empty.put(0, 0, 0, 0, 0)

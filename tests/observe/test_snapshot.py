@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 from hakmem_cli.say import CannotError
-from hakmem_observe.snapshot import from_json, is_series, parse_series, read_series
+from hakmem_observe.snapshot import decode_series, from_json, is_series, parse_series, read_series
 
 ONE = {"schema": "hakmem-stats", "version": 1, "library": "0.1.0", "pid": 7, "unix_ms": 1000, "uptime_ms": 5}
 
@@ -46,18 +46,28 @@ class Reading(unittest.TestCase):
             said = io.StringIO()
             with self.subTest(text), contextlib.redirect_stderr(said):
                 self.assertEqual([taken.pid for taken in parse_series(text, "x")], pids)
-                self.assertIn(f"warning: x: torn or cut off at {torn}", said.getvalue())
+                self.assertIn(f"warning: x: torn, cut off or foreign at {torn}", said.getvalue())
                 self.assertEqual(said.getvalue().count("\n"), 1)
 
     def test_a_log_may_come_before_it(self) -> None:
-        for log in ("2026-11-28 12:00 started\n", "started\n", "[1, 2]\n"):
+        for log in ("2026-11-28 12:00 started\n", "started\n", "[1, 2]\n", '{"level": "info", "message": "started"}\n'):
             said = io.StringIO()
             text = log + json.dumps(ONE)
             with self.subTest(log), contextlib.redirect_stderr(said):
                 self.assertTrue(is_series(text.encode()))
                 self.assertEqual([taken.pid for taken in parse_series(text, "x")], [7])
-                self.assertIn("warning: x: torn or cut off at 1 place(s)", said.getvalue())
+                self.assertIn("warning: x: torn, cut off or foreign at 1 place(s)", said.getvalue())
         self.assertFalse(is_series(b"2026-11-28 12:00 started\n"))
+
+    def test_a_log_may_be_around_it(self) -> None:
+        said = io.StringIO()
+        line = '{"message": "opened"}\n'
+        text = line + json.dumps(ONE) + "\n" + line + "stopped\n" + json.dumps(one(pid=8)) + "\n" + line
+        with contextlib.redirect_stderr(said):
+            self.assertEqual([taken.pid for taken in parse_series(text, "x")], [7, 8])
+            data = b"/tmp/caf\xe9 opened\n" + text.encode()
+            self.assertEqual([taken.pid for taken in decode_series(data, "x")], [7, 8])
+        self.assertIn("the first: no JSON at line 1, column 1: not an object of hakmem", said.getvalue())
 
     def check(self, text: str, pattern: str) -> None:
         with self.subTest(text[:60]), self.assertRaisesRegex(CannotError, pattern):

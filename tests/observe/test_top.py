@@ -186,6 +186,9 @@ class Screens(fakes.FakeTest):
                 await until(pilot, lambda: "Learner" in text_of(app))
                 await pilot.press("5")
                 await until(pilot, lambda: "phase" in text_of(app) and "steady" in text_of(app))
+            await until(pilot, lambda: visible(app) == ["memory"])  # it learns no more
+            await pilot.press("tab")
+            await until(pilot, lambda: visible(app) == ["rates"])
 
         self.drive(SMALL, body)
 

@@ -17,6 +17,7 @@ import tempfile
 import termios
 import time
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
 
 import bugs
@@ -220,8 +221,9 @@ class Check(unittest.TestCase):
         done = run(*RUN, program, environment=environment)
         self.assertEqual((done.returncode, done.stderr.count("WARNING: hakmem: alloc-dealloc-mismatch")), (7, 16))
 
-    def test_late_signals_do_not_end_the_report(self) -> None:
-        """Nor do they reach another process: the program has ended, and its report is still being shown."""
+    @contextlib.contextmanager
+    def naming_a_stack(self) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+        """The launcher of a program that ends with 7, and a file: the first stack has no names before that is there."""
         program = self.compiled("""
             #include <stdlib.h>
             void *_Znwm(unsigned long);
@@ -237,6 +239,24 @@ class Check(unittest.TestCase):
             while process.poll() is None and not naming.exists():
                 time.sleep(0.01)
             self.assertIsNone(process.poll())
+            try:
+                yield process, go
+            finally:
+                go.touch()
+
+    def test_who_has_seen_enough_may_interrupt_the_report(self) -> None:
+        not_ignored(self, signal.SIGINT)
+        with self.naming_a_stack() as (process, go):
+            time.sleep(0.5)  # for the program to end
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=60), 7)
+            go.touch()
+            _, err = process.communicate(timeout=60)
+        self.assertIn("hakmem: interrupted: the rest of the reports is not shown\n", err)
+
+    def test_late_signals_do_not_end_the_report(self) -> None:
+        """Nor do they reach another process: the program has ended, and its report is still being shown."""
+        with self.naming_a_stack() as (process, go):
             process.send_signal(signal.SIGTERM)
             time.sleep(0.5)  # for it to do harm
             go.touch()

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from hakmem_cli import run
 from hakmem_observe.checks.finding import Finding, ok, problem, warning
@@ -21,21 +22,34 @@ _DISABLE = "HAKMEM_DISABLE"
 _FILE = re.compile(r"(^|,)/[^,]*")
 
 
-def _tried(name: str, value: str, directory: str) -> str:
+class Place(NamedTuple):
+    """Where a process finds files: another's may be in a container."""
+
+    root: str = ""
+    directory: str = ""  # of relative names
+
+    def path(self, name: str) -> str:
+        return f"{self.root}{name}" if os.path.isabs(name) else os.path.join(self.directory, name)
+
+
+_HERE = Place()
+
+
+def _tried(name: str, value: str, directory: str, place: Place) -> str:
     """A learned policy is only read by a program that does not learn, and the question is what is in it. Live pages lie
     in a directory that is there."""
     if name == _POLICY:
-        return value
+        return place.path(value) if os.path.isabs(value) else value
     return _FILE.sub(rf"\1{directory}" if name == _LIVE else rf"\1{directory}/file", value)
 
 
-def _complaint(library: Path, entry: tuple[str, str]) -> str:
+def _complaint(library: Path, entry: tuple[str, str], place: Place) -> str:
     """The library's warning of this variable; empty if there is none."""
     with tempfile.TemporaryDirectory() as directory:
         try:
             done = subprocess.run(
                 ["/bin/true"],
-                env={"LD_PRELOAD": str(library), entry[0]: _tried(*entry, directory)},
+                env={"LD_PRELOAD": str(library), entry[0]: _tried(*entry, directory, place)},
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -47,18 +61,18 @@ def _complaint(library: Path, entry: tuple[str, str]) -> str:
         except (OSError, subprocess.TimeoutExpired, ValueError):
             return ""
     lines = [line for line in done.stderr.splitlines() if line.startswith(_WARNING)]
-    return lines[0].removeprefix(_WARNING) if lines else ""
+    return lines[0].removeprefix(_WARNING).replace(f"{place.root}/", "/") if lines else ""
 
 
-def _check_preload(value: str) -> Iterator[Finding]:
+def _check_preload(value: str, place: Place) -> Iterator[Finding]:
     files = [word for word in value.replace(":", " ").split() if word]
-    missing = [file for file in files if "/" in file and not Path(file).is_file()]
+    missing = [file for file in files if "/" in file and not os.path.isfile(place.path(file))]
     for file in missing:
         if not Path(file).name.startswith("libhakmem"):
             yield warning(f"LD_PRELOAD names {file}, which is not there", "the loader says so in each program")
     for i, file in enumerate(files):
         if Path(file).name.startswith("libhakmem"):
-            if not Path(file).is_file():
+            if not os.path.isfile(place.path(file)):
                 yield problem(f"LD_PRELOAD names {file}, which is not there", "name the library's absolute path")
             elif i > 0:
                 advice = "put the library first, if one of the others has malloc too"
@@ -71,10 +85,10 @@ def _check_preload(value: str) -> Iterator[Finding]:
         yield ok(f"LD_PRELOAD is in use here ({', '.join(others)}); `hakmem run` puts the library before that")
 
 
-def _is_still_learned(variables: Mapping[str, str]) -> bool:
+def _is_still_learned(variables: Mapping[str, str], place: Place) -> bool:
     """The policy, whose file is made when the program ends."""
     path = variables.get(_POLICY, "")
-    return run.learns(variables) and os.path.isabs(path) and not os.path.exists(path)
+    return run.learns(variables) and os.path.isabs(path) and not os.path.exists(place.path(path))
 
 
 def check_library(library: Path) -> Iterator[Finding]:
@@ -84,8 +98,8 @@ def check_library(library: Path) -> Iterator[Finding]:
         yield problem(reason, "move the repository, or install the library elsewhere")
 
 
-def check(variables: Mapping[str, str], library: Path) -> Iterator[Finding]:
-    yield from _check_preload(variables.get("LD_PRELOAD", ""))
+def check(variables: Mapping[str, str], library: Path, place: Place = _HERE) -> Iterator[Finding]:
+    yield from _check_preload(variables.get("LD_PRELOAD", ""), place)
     disable = variables.get(_DISABLE, "0")
     if disable == "1":
         yield warning(f"{_DISABLE}=1: `hakmem run` starts programs without the library", f"unset {_DISABLE}")
@@ -95,8 +109,8 @@ def check(variables: Mapping[str, str], library: Path) -> Iterator[Finding]:
     for name, value in sorted(variables.items()):
         if not name.startswith(_PREFIX) or (name == _DISABLE and value != "0"):
             continue
-        is_fine = name == _POLICY and _is_still_learned(variables)
-        complaint = "" if is_fine else _complaint(library, (name, value))
+        is_fine = name == _POLICY and _is_still_learned(variables, place)
+        complaint = "" if is_fine else _complaint(library, (name, value), place)
         if complaint:
             yield warning(complaint, f"correct or unset {name}")
         else:

@@ -107,7 +107,8 @@ def check(pid: int, library: Path) -> list[Finding]:
         findings.append(problem(f"libhakmem is not mapped, {why}", "start it with `hakmem run -- PROGRAM`"))
         findings += told
     findings += _others(mappings)
-    findings += environment.check(_variables(pid), library)
+    place = environment.Place(f"/proc/{pid}/root", f"/proc/{pid}/cwd")
+    findings += environment.check(_variables(pid), library, place)
     findings += _limits(pid)
     if procfs.status(pid).get("Seccomp") == "2":
         findings.append(ok("its system calls are filtered (seccomp)"))

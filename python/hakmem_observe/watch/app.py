@@ -166,6 +166,9 @@ class Top(App[int]):
         history = self.history
         if history.newest is None:
             return
+        if self._active not in self._names():  # the program learns no more
+            self._active = "memory"
+            self._arrange()
         self._memory.show(history)
         rates = self._sheets["rates"]
         rates.show(panes.rates_rows(history, rates.wide_column()))

@@ -280,19 +280,17 @@ static struct heap *idle_take_to_clean(void)
     return heap;
 }
 
-static void return_clean(struct heap *heap)
-{
-    lock_take(&life_lock);
-    bring_back_locked(&clean, heap);
-    lock_drop(&life_lock);
-}
-
-static void clean_and_return(struct heap *heap)
+/* A borrowed heap. With `holes` those of its slabs are given back, too, as far as a fork lets it. Returns their bytes. */
+static size_t clean_and_return(struct heap *heap, bool holes)
 {
     lock_take(&heap->lock);
     life_empty(heap);
+    size_t bytes = holes ? shelf_purge_all(heap) : 0;
     lock_drop(&heap->lock);
-    return_clean(heap);
+    lock_take(&life_lock);
+    bring_back_locked(&clean, heap);
+    lock_drop(&life_lock);
+    return bytes;
 }
 
 void life_clean_one(void)
@@ -301,7 +299,7 @@ void life_clean_one(void)
         return;
     struct heap *heap = idle_take_to_clean();
     if (heap != NULL)
-        clean_and_return(heap);
+        (void)clean_and_return(heap, false);
 }
 
 /* A fork may come before it is marked: then the child does not have it, which is empty. */
@@ -350,19 +348,12 @@ static bool idle_take(struct heap *heap)
 void life_clean(struct heap *heap)
 {
     if (idle_take(heap))
-        clean_and_return(heap);
+        (void)clean_and_return(heap, false);
 }
 
 size_t life_purge(struct heap *heap)
 {
-    if (!idle_take(heap))
-        return 0;
-    lock_take(&heap->lock);
-    life_empty(heap);
-    size_t bytes = shelf_purge_all(heap); /* as far as a fork lets it */
-    lock_drop(&heap->lock);
-    return_clean(heap);
-    return bytes;
+    return idle_take(heap) ? clean_and_return(heap, true) : 0;
 }
 
 void life_clean_all(void)

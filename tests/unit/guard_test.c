@@ -66,7 +66,7 @@ static void serves_aligned_blocks(void)
         for (int i = 0; i < GUARD_TRIES && found < 20; i++) {
             char *block = hak_aligned_alloc(alignment, 100);
             CHECK((uintptr_t)block % alignment == 0);
-            CHECK(HARDENED || !is_guarded(block) || hak_malloc_usable_size(block) == 100);
+            CHECK(!is_guarded(block) || hak_malloc_usable_size(block) == 100);
             found += is_guarded(block);
             memset(block, 2, 100);
             hak_free(block);

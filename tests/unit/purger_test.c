@@ -216,6 +216,18 @@ static void a_thread_that_ends_starts_the_purger(void)
     CHECK(os_service_runs());
 }
 
+/* It has enough to do, and looks once in so many milliseconds. */
+static struct heap *start_purger(size_t period_ms)
+{
+    struct heap *heap = heap_own();
+    policy.heartbeat_bytes = 1 << 30;
+    policy.purge_ms = period_ms;
+    make_dirty(32 * MIB);
+    purger_consider(heap);
+    CHECK(os_service_runs());
+    return heap;
+}
+
 static void wait_for_its_end(void)
 {
     for (int i = 0; i < 2000 && os_service_runs(); i++)
@@ -226,11 +238,7 @@ static void wait_for_its_end(void)
 /* It gives all back, and ends. */
 static void the_purger_ends_when_there_is_nothing_left(void)
 {
-    struct heap *heap = heap_own();
-    policy.heartbeat_bytes = 1 << 30;
-    policy.purge_ms = 50;
-    make_dirty(32 * MIB);
-    purger_consider(heap);
+    (void)start_purger(50);
     wait_for_its_end();
     CHECK(span_dirty_bytes() == 0);
 }
@@ -253,13 +261,8 @@ static void the_purger_stays_while_large_blocks_are_kept(void)
 /* A program that takes and frees again and again is never found with anything old; once it has freed all, it may sleep. */
 static void what_was_left_and_has_gone_may_come_back(void)
 {
-    struct heap *heap = heap_own();
-    policy.heartbeat_bytes = 1 << 30;
-    policy.purge_ms = 100;
     fake_clock_set(START_MS); /* nothing grows old */
-    make_dirty(32 * MIB);
-    purger_consider(heap);
-    CHECK(os_service_runs());
+    struct heap *heap = start_purger(100);
     wait_for_its_end();
     CHECK(span_dirty_bytes() >= 32 * MIB);
     purger_consider(heap);
@@ -277,16 +280,10 @@ static void what_was_left_and_has_gone_may_come_back(void)
 /* Before its last look, by a thread that sleeps from then on: the purger is not started again. */
 static void what_is_freed_while_it_sleeps_is_seen(void)
 {
-    enum { PERIOD_MS = 1000 };
     struct worker worker;
     struct heap *sleeper;
-    struct heap *heap = heap_own();
-    policy.heartbeat_bytes = 1 << 30;
-    policy.purge_ms = PERIOD_MS;
     worker_start(&worker);
-    make_dirty(32 * MIB);
-    purger_consider(heap);
-    CHECK(os_service_runs());
+    (void)start_purger(1000);
     CHECK(span_purge_all() >= 32 * MIB);
     while (fake_os_made(FAKE_SLEEP) < 3) /* it will look for the third time in vain */
         usleep(1000);
@@ -308,13 +305,8 @@ static void child_has_nothing_left(void)
 /* What a purger would have given back in time waits in the child for another. */
 static void children_start_their_own(void)
 {
-    struct heap *heap = heap_own();
-    policy.heartbeat_bytes = 1 << 30;
-    policy.purge_ms = 100;
     fake_clock_set(START_MS); /* nothing grows old */
-    make_dirty(32 * MIB);
-    purger_consider(heap);
-    CHECK(os_service_runs());
+    struct heap *heap = start_purger(100);
     while (fake_os_made(FAKE_SLEEP) < 2) /* it has noted what is left */
         usleep(1000);
     store_relaxed(&heap->left_free, MIB);

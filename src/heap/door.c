@@ -243,7 +243,8 @@ void *door_malloc_of(size_t bytes, size_t size, size_t align)
 {
     if (UNLIKELY(keeper_now() != NULL))
         return door_malloc_kept(size, align, FAMILY_MALLOC);
-    void *block = view_load()->budget < 0 ? sample_first(bytes, size, align, os_frame_linked()) : NULL;
+    /* Threads without a heap share a view. */
+    void *block = load_relaxed(&view_load()->budget) < 0 ? sample_first(bytes, size, align, os_frame_linked()) : NULL;
     return block != NULL ? block : malloc_unkept(bytes);
 }
 

@@ -38,6 +38,14 @@ def _repetitions(text: str) -> int:
     return repetitions
 
 
+def _closely(text: str) -> tuple[str, int]:
+    name, _, number = text.rpartition(":")
+    repetitions = whole_number(number, 1, 1000)
+    if not name or repetitions is None:
+        raise argparse.ArgumentTypeError(f"{text[:40]}: legal is a peer with 1 to 1000 repetitions, as glibc:15")
+    return name, repetitions
+
+
 def _measuring() -> Parser:
     """What all commands that measure have."""
     options = Parser(add_help=False)
@@ -57,6 +65,7 @@ def _options(parsed: argparse.Namespace) -> lab.Options:
         modes=getattr(parsed, "modes", False),
         tests=parsed.tests,
         repetitions=parsed.repetitions,
+        closely=getattr(parsed, "closely", None),
         output=parsed.output,
         counts=not parsed.no_counts,
         system_calls=not parsed.no_system_calls,
@@ -181,6 +190,8 @@ def _parse(words: list[str], console: Console) -> argparse.Namespace:
     )
     parser.add_argument("--peers", metavar="NAME,...", help=f"only these: {', '.join(peers.LEGAL)}")
     parser.add_argument("--modes", action="store_true", help="instead of peers: the same library in its other modes")
+    closely = "after the repetitions of all, hakmem and this peer go on alone to N"
+    parser.add_argument("--closely", type=_closely, metavar="NAME:N", help=closely)
     parser.set_defaults(call=lambda a: lab.bench(_options(a), " ".join(["bench", *words]), console))
     return parser.parse_args(words)
 

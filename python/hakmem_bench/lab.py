@@ -47,11 +47,17 @@ class Options:
     """The peers are the same library in its other modes."""
     tests: str | None = None
     repetitions: int | None = None
+    closely: tuple[str, int] | None = None
+    """A peer, and to how many repetitions hakmem and it go on alone."""
     output: Path | None = None
     counts: bool = True
     """Counts under valgrind, in the full run."""
     system_calls: bool = True
     """The same under strace."""
+
+    @property
+    def common_repetitions(self) -> int:
+        return self.repetitions or (_QUICK_REPETITIONS if self.quick else _FULL_REPETITIONS)
 
 
 class _Bar:
@@ -166,10 +172,12 @@ def measure(
     plan = schedule.Plan(
         tests=[test for test in tests if test.name not in missing],
         peers=measured,
-        repetitions=options.repetitions or (_QUICK_REPETITIONS if options.quick else _FULL_REPETITIONS),
+        repetitions=options.common_repetitions,
         quick=options.quick,
         counts=counting.count_all if options.counts and not options.quick else None,
         system_calls=options.system_calls and not options.quick,
+        rival=options.closely[0] if options.closely else "",
+        rival_repetitions=options.closely[1] if options.closely else 0,
     )
     result = Result({**provenance.facts(library, asked), **(facts or {})}, list(measured))
     result.left_out = missing
@@ -199,11 +207,27 @@ def _code(result: Result, *others: str) -> int:
     return 130 if not result.complete else int(broken)
 
 
+def _check_closely(options: Options, names: Sequence[str]) -> None:
+    if options.closely is None:
+        return
+    rival, repetitions = options.closely
+    if options.modes:
+        raise CannotError(f"--modes --closely {rival}:{repetitions}: legal is one of the two")
+    legal = [name for name in names if name != OURS]
+    if rival not in legal:
+        raise CannotError(f"--closely {rival}:{repetitions}: no peer of this run; legal are {', '.join(legal)}")
+    if repetitions <= options.common_repetitions:
+        raise CannotError(
+            f"--closely {rival}:{repetitions}: all peers have {options.common_repetitions} repetitions; legal are more"
+        )
+
+
 def bench(options: Options, asked: str, console: Console) -> int:
     if options.modes and options.peers:
         raise CannotError(f"--modes --peers {options.peers}: legal is one of the two")
     tests = suite.choose(options.tests, quick=options.quick)
     names = peers.choose(options.peers) if options.peers else list(peers.QUICK if options.quick else peers.NAMES)
+    _check_closely(options, names)
     library = build.ensure_library()
     build.build_benchmarks()
     ours = peers.ours(library)

@@ -1,4 +1,4 @@
-"""Who runs when: all allocators within each repetition of a test, in an order that rotates."""
+"""Who runs when: all allocators within each repetition of a test, in an order that rotates; then perhaps two alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hakmem_bench import runner
-from hakmem_bench.model import Counts, Peer, Result, Sample, Test, TestResult
+from hakmem_bench.model import OURS, Counts, Peer, Result, Sample, Test, TestResult
 
 # A run is repeated if something else kept more than this share of one processor busy meanwhile, for more than a few
 # of the clock's ticks, unless that is so every time.
@@ -34,19 +34,35 @@ class Plan:
     system_calls: bool = False
     run: Callable[..., Sample] | None = None
     """Another way to run a test than runner.run, with its arguments."""
+    rival: str = ""
+    """When all have had their repetitions, hakmem and this peer go on alone to rival_repetitions."""
+    rival_repetitions: int = 0
 
     def repetitions_of(self, test: Test) -> int:
         if test.memory_only:
             return 1
         return self.repetitions if self.quick else max(self.repetitions, test.least_repetitions)
 
+    def rounds(self, test: Test) -> list[list[Peer]]:
+        """Of each repetition the allocators, in the order in which they run."""
+        peers = [peer for peer in self.peers if test.takes(peer)]
+        two = [peer for peer in peers if peer.name in (OURS, self.rival)]
+        common = self.repetitions_of(test)
+        alone = 0 if test.memory_only or len(two) < 2 else max(self.rival_repetitions - common, 0)
+        return [_rotated(some, number) for number, some in enumerate([peers] * common + [two] * alone)]
+
     @property
     def steps(self) -> int:
         """Without the counts, which add theirs."""
         return sum(
-            (self.repetitions_of(test) + self.system_calls) * sum(test.takes(peer) for peer in self.peers)
+            sum(len(peers) for peers in self.rounds(test)) + self.system_calls * sum(map(test.takes, self.peers))
             for test in self.tests
         )
+
+
+def _rotated(peers: Sequence[Peer], by: int) -> list[Peer]:
+    first = by % max(len(peers), 1)
+    return [*peers[first:], *peers[:first]]
 
 
 def _disturbed(sample: Sample) -> bool:
@@ -72,28 +88,31 @@ def _did_not_end(samples: Sequence[Sample]) -> bool:
     return bool(samples) and samples[-1].timed_out
 
 
-def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) -> None:
-    peers = [peer for peer in plan.peers if test.takes(peer)]
-    repetitions = plan.repetitions_of(test)
-    for repetition in range(repetitions):
-        first = repetition % max(len(peers), 1)
-        for peer in peers[first:] + peers[:first]:
-            progress.step(f"{test.name}, {repetition + 1} of {repetitions}: {peer.name}")
-            samples = result.samples.setdefault(peer.name, [])
+def _run_round(plan: Plan, test: Test, peers: Sequence[Peer], result: TestResult, step: Callable[[str], None]) -> None:
+    """One repetition. Interrupted: none of it is kept."""
+    had = {peer.name: len(result.samples.setdefault(peer.name, [])) for peer in peers}
+    try:
+        for peer in peers:
+            step(peer.name)
+            samples = result.samples[peer.name]
             if not _did_not_end(samples):
                 samples.append(_run_undisturbed(plan, test, peer, result))
+    except KeyboardInterrupt:
+        for name, number in had.items():
+            del result.samples[name][number:]
+        raise
+
+
+def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) -> None:
+    rounds = plan.rounds(test)
+    for number, peers in enumerate(rounds, 1):
+        where = f"{test.name}, {number} of {len(rounds)}"
+        _run_round(plan, test, peers, result, lambda name, where=where: progress.step(f"{where}: {name}"))
     if plan.system_calls:
-        for peer in peers:
+        for peer in filter(test.takes, plan.peers):
             progress.step(f"{test.name}, system calls: {peer.name}")
             if not _did_not_end(result.samples[peer.name]):
                 result.system_calls[peer.name] = runner.system_calls(test, peer)
-
-
-def _drop_incomplete(result: TestResult) -> None:
-    """Interrupted: keeps the repetitions that all peers have had, but for those that are not waited for again."""
-    least = min((len(samples) for samples in result.samples.values() if not _did_not_end(samples)), default=0)
-    for samples in result.samples.values():
-        del samples[least:]
 
 
 def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result], None]) -> bool:
@@ -106,12 +125,8 @@ def run(plan: Plan, result: Result, progress: Progress, keep: Callable[[Result],
             words = list(test.quick if plan.quick and test.quick else test.command)
             mine = TestResult(test.name, test.group, test.what, words, test.threads, test.memory_only)
             mine.counted = not os.path.isabs(test.command[0])
-            try:
-                result.tests.append(mine)
-                _run_test(plan, test, mine, progress)
-            except KeyboardInterrupt:
-                _drop_incomplete(mine)
-                raise
+            result.tests.append(mine)
+            _run_test(plan, test, mine, progress)
             keep(result)
         for counts in plan.counts(plan.peers, progress) if plan.counts is not None else ():
             result.counts.append(counts)

@@ -176,8 +176,7 @@ def measure(
         quick=options.quick,
         counts=counting.count_all if options.counts and not options.quick else None,
         system_calls=options.system_calls and not options.quick,
-        rival=options.closely[0] if options.closely else "",
-        rival_repetitions=options.closely[1] if options.closely else 0,
+        closely=options.closely or ("", 0),
     )
     result = Result({**provenance.facts(library, asked), **(facts or {})}, list(measured))
     result.left_out = missing

@@ -34,9 +34,8 @@ class Plan:
     system_calls: bool = False
     run: Callable[..., Sample] | None = None
     """Another way to run a test than runner.run, with its arguments."""
-    rival: str = ""
-    """When all have had their repetitions, hakmem and this peer go on alone to rival_repetitions."""
-    rival_repetitions: int = 0
+    closely: tuple[str, int] = ("", 0)
+    """When all have had their repetitions, hakmem and this peer go on alone to so many."""
 
     def repetitions_of(self, test: Test) -> int:
         if test.memory_only:
@@ -46,9 +45,10 @@ class Plan:
     def rounds(self, test: Test) -> list[list[Peer]]:
         """Of each repetition the allocators, in the order in which they run."""
         peers = [peer for peer in self.peers if test.takes(peer)]
-        two = [peer for peer in peers if peer.name in (OURS, self.rival)]
+        rival, repetitions = self.closely
+        two = [peer for peer in peers if peer.name in (OURS, rival)]
         common = self.repetitions_of(test)
-        alone = 0 if test.memory_only or len(two) < 2 else max(self.rival_repetitions - common, 0)
+        alone = 0 if test.memory_only or len(two) < 2 else max(repetitions - common, 0)
         return [_rotated(some, number) for number, some in enumerate([peers] * common + [two] * alone)]
 
     @property

@@ -50,19 +50,16 @@ class Schedule(unittest.TestCase):
         self.assertEqual(self.runs[6:], ["other", "hakmem", "glibc"])
 
     def test_two_go_on_alone_and_take_turns(self) -> None:
-        result = self.run_plan(
-            lambda name, number: Sample("ok", seconds=number), repetitions=1, rival="glibc", rival_repetitions=3
-        )
+        result = self.run_plan(lambda name, number: Sample("ok", seconds=number), repetitions=1, closely=("glibc", 3))
         self.assertEqual(self.runs, ["hakmem", "glibc", "other", "glibc", "hakmem", "hakmem", "glibc"])
         seconds = {name: [one.seconds for one in some] for name, some in result.tests[0].samples.items()}
         self.assertEqual(seconds, {"hakmem": [1, 5, 6], "glibc": [2, 4, 7], "other": [3]})
 
     def test_two_go_on_alone_where_that_adds_pairs(self) -> None:
-        some = {"rival": "glibc", "rival_repetitions": 5}
         once = Test("one", "", "", ("x",), memory_only=True)
         often = Test("two", "", "", ("x",), least_repetitions=9)
         elsewhere = Test("three", "", "", ("x",), only=("hakmem", "other"))
-        plan = schedule.Plan([once, often, elsewhere], PEERS, 3, quick=False, system_calls=True, **some)
+        plan = schedule.Plan([once, often, elsewhere], PEERS, 3, quick=False, system_calls=True, closely=("glibc", 5))
         self.assertEqual([[len(one) for one in plan.rounds(test)] for test in plan.tests], [[3], [3] * 9, [2] * 3])
         self.assertEqual(plan.steps, (1 + 1) * 3 + (9 + 1) * 3 + (3 + 1) * 2)
 
@@ -72,7 +69,7 @@ class Schedule(unittest.TestCase):
                 raise KeyboardInterrupt
             return Sample("ok")
 
-        samples = self.run_plan(answer, repetitions=1, rival="other", rival_repetitions=3).tests[0].samples
+        samples = self.run_plan(answer, repetitions=1, closely=("other", 3)).tests[0].samples
         self.assertEqual({name: len(some) for name, some in samples.items()}, {"hakmem": 2, "glibc": 1, "other": 2})
 
     def test_pairs_stand_at_the_same_place(self) -> None:

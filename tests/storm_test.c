@@ -268,6 +268,12 @@ static void destroy_key(void *argument)
     }
 }
 
+/* All that is to be shown has been. */
+static bool goes_on(void)
+{
+    return storm_goes_on() || (may_fork && (forks == 0 || spawns == 0));
+}
+
 static void *sailor(void *argument)
 {
     static _Thread_local struct hold hold;
@@ -276,7 +282,7 @@ static void *sailor(void *argument)
         const uint64_t rounds = random_below(&hold.random, destructor_rounds);
         CHECK(pthread_setspecific(keys[key], loaded(family.malloc(64), 64, rounds * KEYS + key)) == 0);
     }
-    for (size_t left = random_below(&hold.random, 100); left > 0 && storm_goes_on(); left--) {
+    for (size_t left = random_below(&hold.random, 100); left > 0 && goes_on(); left--) {
         work(&hold, 1 + random_below(&hold.random, 400));
         something_rare(&hold);
     }
@@ -291,7 +297,7 @@ static void *sailor(void *argument)
 static void *recruit(void *argument)
 {
     uint64_t random = (uint64_t)(uintptr_t)argument;
-    while (storm_goes_on()) {
+    while (goes_on()) {
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, sailor, (void *)(uintptr_t)random_next(&random)) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
@@ -339,7 +345,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < PLACES; i++) {
         cargo_free(atomic_exchange(&places[i], NULL));
     }
-    CHECK(!may_fork || (forks > 0 && spawns > 0));
     printf("storm: ok, %zu threads lived, %zu forks, %zu spawned, %zu trims\n", lives, forks, spawns, trims);
     return 0;
 }

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SLOTS = 400, OPERATIONS = 20000, THREADS = 3, HELD = 300, LARGE_MOST = 2000000, LARGE_FEW = 300000 };
+enum { SLOTS = 400, OPERATIONS = 8000, THREADS = 3, HELD = 300, LARGE_MOST = 2000000, LARGE_FEW = 300000 };
 
 struct work {
     uint64_t random;

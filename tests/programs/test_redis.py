@@ -110,7 +110,7 @@ class Redis(ProgramTest):
 
     def benchmark_and_save(self, server: Server) -> None:
         """redis-benchmark with saves while it runs."""
-        command = ["redis-benchmark", "-s", str(server.socket), "-q", "-n", "100000", "-r", "100000", "-d", "120"]
+        command = ["redis-benchmark", "-s", str(server.socket), "-q", "-n", "40000", "-r", "100000", "-d", "120"]
         command += ["-P", "8", "-t", "set,get,incr,lpush,rpop,sadd,hset,zadd,lrange_100,mset"]
         with subprocess.Popen(command, env=environment(False), stdout=subprocess.DEVNULL) as benchmark:
             saves = 0

@@ -244,12 +244,26 @@ class Check(unittest.TestCase):
             finally:
                 go.touch()
 
+    def await_programs_end(self, launcher: int) -> None:
+        """The launcher keeps it, a zombie, until its report has been shown."""
+        children = Path(f"/proc/{launcher}/task/{launcher}/children")
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            for child in children.read_text().split():
+                if Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                    return
+            time.sleep(0.01)
+        self.fail("the program does not end")
+
     def test_who_has_seen_enough_may_interrupt_the_report(self) -> None:
         not_ignored(self, signal.SIGINT)
         with self.naming_a_stack() as (process, go):
-            time.sleep(0.5)  # for the program to end
-            process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(timeout=60), 7)
+            self.await_programs_end(process.pid)
+            deadline = time.monotonic() + 60
+            while process.poll() is None and time.monotonic() < deadline:
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.1)
+            self.assertEqual(process.poll(), 7)
             go.touch()
             _, err = process.communicate(timeout=60)
         self.assertIn("hakmem: interrupted: the rest of the reports is not shown\n", err)
@@ -257,6 +271,7 @@ class Check(unittest.TestCase):
     def test_late_signals_do_not_end_the_report(self) -> None:
         """Nor do they reach another process: the program has ended, and its report is still being shown."""
         with self.naming_a_stack() as (process, go):
+            self.await_programs_end(process.pid)
             process.send_signal(signal.SIGTERM)
             time.sleep(0.5)  # for it to do harm
             go.touch()

@@ -23,7 +23,7 @@ enum {
     GIVES = 20,
     GIVE_MS = 50,
     SETTLED_BYTES = 8 << 20,
-    HANG_MS = 900000,
+    HANG_MS = 240000,
     LEFT = 64, /* blocks that an ending thread leaves to the pool */
     KEPT = 128,
     KEPT_SIZE_MOST = 1024,

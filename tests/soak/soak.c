@@ -21,7 +21,8 @@
 
 /* The largest of the first rounds says what a heap keeps. More than this above it, in bytes, is a leak; and so is less, if it
  * is what the last third of many rounds has more than the first. */
-enum { FIRST_ROUNDS = 3, GROWTH_BYTES = 8 << 20, DRIFT_BYTES = 2 << 20 };
+/* There are more rounds than the first ones in any case, short ones if time is over. */
+enum { FIRST_ROUNDS = 3, LEAST_ROUNDS = FIRST_ROUNDS + 2, SHORT_MS = 250, GROWTH_BYTES = 8 << 20, DRIFT_BYTES = 2 << 20 };
 
 static double mib(size_t bytes)
 {
@@ -71,8 +72,10 @@ int main(int argc, char **argv)
     const uint64_t deadline_ms = began_ms + (uint64_t)(options.minutes * 60000);
     const char *unknown = growth_unknown(options.trims);
     size_t first_bytes = 0, later_bytes = 0, blocks = 0, number = 0;
-    while (process_now_ms() < deadline_ms && (options.rounds == 0 || number < options.rounds)) {
-        const struct round round = round_run(++number, deadline_ms);
+    while ((process_now_ms() < deadline_ms || number < LEAST_ROUNDS) && (options.rounds == 0 || number < options.rounds)) {
+        number++;
+        const uint64_t short_ms = process_now_ms() + SHORT_MS;
+        const struct round round = round_run(number, number <= LEAST_ROUNDS && short_ms > deadline_ms ? short_ms : deadline_ms);
         print_round(&round, process_now_ms() - began_ms);
         blocks += round.blocks;
         drift_note(round.after_bytes);

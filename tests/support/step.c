@@ -2,6 +2,9 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -81,4 +84,48 @@ bool step_interrupt_after(int instructions, void (*action)(void))
 bool step_was_interrupted(void)
 {
     return steps_left == 0;
+}
+
+static volatile int steps;
+static volatile bool has_divided;
+static int divide_every;
+
+static void divide(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)info;
+    int step = steps;
+    steps = step + 1;
+    if (step % divide_every != 0)
+        return;
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    CHECK(child >= 0);
+    if (child == 0) {
+        has_divided = true;
+        interruption();
+        stop_stepping(context);
+        return;
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+bool step_divide_each(int every, void (*action)(void))
+{
+    struct sigaction each = {.sa_sigaction = divide, .sa_flags = SA_SIGINFO | SA_RESTART};
+    CHECK(sigaction(SIGTRAP, &each, NULL) == 0);
+    steps = 0;
+    divide_every = every;
+    interruption = action;
+    return step_begin();
+}
+
+bool step_has_divided(void)
+{
+    return has_divided;
+}
+
+int step_count(void)
+{
+    return steps;
 }

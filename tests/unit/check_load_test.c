@@ -12,6 +12,7 @@
 #include "check_mode.h"
 #include "fake_os.h"
 #include "hakmem.h"
+#include "scale.h"
 
 enum { BLOCKS = 200, THREADS = 8 };
 
@@ -22,7 +23,7 @@ static void *volatile exchange[64];
 static void *swap_blocks(void *argument)
 {
     unsigned random = (unsigned)(uintptr_t)argument;
-    for (int i = 0; i < 20000; i++) {
+    for (size_t i = 0; i < scaled_work(20000); i++) {
         random = random * 1103515245u + 12345u;
         size_t size = (random >> 8) % ((random & 0x8000) != 0 ? 200 : 20000);
         char *block = hak_malloc(size);
@@ -35,7 +36,7 @@ static void *swap_blocks(void *argument)
                 CHECK(other[j] == (char)bytes);
             hak_free(other);
         }
-        if (i % 5000 == 0)
+        if (i % 2000 == 1999)
             CHECK(hak_check() > 0);
     }
     return NULL;

@@ -1,19 +1,17 @@
 #include "fake_os.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
 #include "check.h"
+#include "fake_calls.h"
 #include "os/os.h"
 #include "random.h"
 
-enum { KINDS = 19 };
+enum { KINDS = 20 };
 
 _Static_assert(FAKE_ALL == (1 << KINDS) - 1, "a count for each kind");
 
@@ -27,7 +25,6 @@ static _Atomic size_t seen;    /* calls of these kinds since fake_os_refuse */
 static _Atomic size_t refused;
 static _Atomic size_t made[KINDS];
 static _Atomic bool secure;
-static _Atomic uint64_t now_ms;
 static _Atomic size_t memory_limit = SIZE_MAX;
 static _Atomic size_t memory_limit_reads;
 static _Atomic size_t processors = SIZE_MAX;
@@ -107,13 +104,7 @@ void fake_os_during_processors(void (*what)(void))
     during_processors = what;
 }
 
-void fake_clock_set(uint64_t ms)
-{
-    now_ms = ms;
-}
-
-/* Counts a call; true if it is to fail. */
-static bool refuses(enum fake_calls call)
+bool fake_os_refuses(enum fake_calls call)
 {
     made[__builtin_ctz(call)]++;
     if ((refused_calls & call) == 0)
@@ -168,9 +159,6 @@ bool __real_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit);
 bool __real_os_thread_is_gone(struct os_thread thread);
 uint64_t __real_os_random(void);
 size_t __real_os_address_limit(void);
-void __real_os_sleep(uint32_t ms);
-uint64_t __real_clock_now_ms(void);
-uint64_t __real_clock_now_ns(void);
 
 size_t __wrap_os_page_size(void);
 void *__wrap_os_reserve(void *hint, size_t bytes);
@@ -193,12 +181,6 @@ uint64_t __wrap_os_random(void);
 size_t __wrap_os_address_limit(void);
 size_t __wrap_os_memory_limit(void);
 size_t __wrap_os_processors(void);
-bool __wrap_os_service_start(void (*body)(void), const char *name, const void *local);
-bool __wrap_os_service_runs(void);
-void __wrap_os_service_forget(void);
-void __wrap_os_sleep(uint32_t ms);
-uint64_t __wrap_clock_now_ms(void);
-uint64_t __wrap_clock_now_ns(void);
 
 static size_t page_size; /* that the environment wants; 0: the system's */
 
@@ -238,7 +220,7 @@ static void *reserve_on_page(size_t bytes)
 void *__wrap_os_reserve(void *hint, size_t bytes)
 {
     check_pages(hint, bytes);
-    if (refuses(FAKE_RESERVE))
+    if (fake_os_refuses(FAKE_RESERVE))
         return NULL;
     return hint == NULL && page_size != 0 ? reserve_on_page(bytes) : __real_os_reserve(hint, bytes);
 }
@@ -246,7 +228,7 @@ void *__wrap_os_reserve(void *hint, size_t bytes)
 bool __wrap_os_commit(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    if (refuses(FAKE_COMMIT) || !charge(bytes))
+    if (fake_os_refuses(FAKE_COMMIT) || !charge(bytes))
         return false;
     if (__real_os_commit(at, bytes))
         return true;
@@ -264,7 +246,7 @@ void fake_os_before_purge(void (*hook)(void))
 bool __wrap_os_purge(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    if (refuses(FAKE_PURGE))
+    if (fake_os_refuses(FAKE_PURGE))
         return false;
     if (before_purge != NULL)
         before_purge();
@@ -274,7 +256,7 @@ bool __wrap_os_purge(void *at, size_t bytes)
 bool __wrap_os_close(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    if (!refuses(FAKE_CLOSE))
+    if (!fake_os_refuses(FAKE_CLOSE))
         return __real_os_close(at, bytes);
     memset(at, 0, bytes); /* that has been done by then */
     return false;
@@ -291,9 +273,9 @@ enum os_collapse __wrap_os_collapse(void *at)
 {
     check_pages(at, os_huge_page_size());
     CHECK((uintptr_t)at % os_huge_page_size() == 0);
-    if (refuses(FAKE_NEVER_COLLAPSE))
+    if (fake_os_refuses(FAKE_NEVER_COLLAPSE))
         return OS_NEVER;
-    if (refuses(FAKE_COLLAPSE))
+    if (fake_os_refuses(FAKE_COLLAPSE))
         return OS_NOT_NOW;
     if (before_collapse != NULL)
         before_collapse();
@@ -303,19 +285,19 @@ enum os_collapse __wrap_os_collapse(void *at)
 bool __wrap_os_forbid(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    return !refuses(FAKE_CLOSE) && __real_os_forbid(at, bytes);
+    return !fake_os_refuses(FAKE_CLOSE) && __real_os_forbid(at, bytes);
 }
 
 bool __wrap_os_is_beyond(size_t bytes)
 {
     (void)bytes;
-    return refuses(FAKE_BEYOND);
+    return fake_os_refuses(FAKE_BEYOND);
 }
 
 bool __wrap_os_renew(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    return !refuses(FAKE_RENEW) && __real_os_renew(at, bytes);
+    return !fake_os_refuses(FAKE_RENEW) && __real_os_renew(at, bytes);
 }
 
 static void (*before_refill)(void);
@@ -328,7 +310,7 @@ void fake_os_before_refill(void (*hook)(void))
 bool __wrap_os_refill_hole(void *at, size_t bytes)
 {
     check_pages(at, bytes);
-    if (refuses(FAKE_REFILL_HOLE))
+    if (fake_os_refuses(FAKE_REFILL_HOLE))
         return false;
     if (before_refill != NULL)
         before_refill();
@@ -339,7 +321,7 @@ bool __wrap_os_move(void *from, size_t old_bytes, void *to, size_t new_bytes)
 {
     check_pages(from, old_bytes);
     check_pages(to, new_bytes);
-    if (!refuses(FAKE_MOVE))
+    if (!fake_os_refuses(FAKE_MOVE))
         return __real_os_move(from, old_bytes, to, new_bytes);
     if (refused % 2 == 0)
         os_release(to, new_bytes);
@@ -355,7 +337,7 @@ void fake_os_after_barrier(void (*hook)(void))
 
 bool __wrap_os_barrier(void)
 {
-    if (refuses(FAKE_BARRIER) || !__real_os_barrier())
+    if (fake_os_refuses(FAKE_BARRIER) || !__real_os_barrier())
         return false;
     if (after_barrier != NULL)
         after_barrier();
@@ -364,32 +346,32 @@ bool __wrap_os_barrier(void)
 
 bool __wrap_os_can_move(void *from, size_t bytes)
 {
-    return !refuses(FAKE_CAN_MOVE) && __real_os_can_move(from, bytes);
+    return !fake_os_refuses(FAKE_CAN_MOVE) && __real_os_can_move(from, bytes);
 }
 
 bool __wrap_os_holds(const void *at, uint32_t value)
 {
-    return !refuses(FAKE_HOLDS) && __real_os_holds(at, value);
+    return !fake_os_refuses(FAKE_HOLDS) && __real_os_holds(at, value);
 }
 
 bool __wrap_os_set_bit(uintptr_t *at, uint32_t low, unsigned bit)
 {
-    return !refuses(FAKE_SET_BIT) && __real_os_set_bit(at, low, bit);
+    return !fake_os_refuses(FAKE_SET_BIT) && __real_os_set_bit(at, low, bit);
 }
 
 bool __wrap_os_thread_is_gone(struct os_thread thread)
 {
-    return !refuses(FAKE_IS_GONE) && __real_os_thread_is_gone(thread);
+    return !fake_os_refuses(FAKE_IS_GONE) && __real_os_thread_is_gone(thread);
 }
 
 uint64_t __wrap_os_random(void)
 {
-    return refuses(FAKE_RANDOM) ? 0 : __real_os_random();
+    return fake_os_refuses(FAKE_RANDOM) ? 0 : __real_os_random();
 }
 
 size_t __wrap_os_address_limit(void)
 {
-    return refuses(FAKE_LIMIT) ? SIZE_MAX : __real_os_address_limit();
+    return fake_os_refuses(FAKE_LIMIT) ? SIZE_MAX : __real_os_address_limit();
 }
 
 size_t __wrap_os_memory_limit(void)
@@ -409,68 +391,4 @@ size_t __wrap_os_processors(void)
 bool __wrap_os_is_secure(void)
 {
     return secure || __real_os_is_secure();
-}
-
-static struct {
-    _Atomic bool runs;
-    void (*body)(void);
-    const char *name;
-} service;
-
-static void *run_service(void *unused)
-{
-    CHECK(pthread_setname_np(pthread_self(), service.name) == 0);
-    service.body();
-    service.runs = false;
-    return unused;
-}
-
-bool __wrap_os_service_start(void (*body)(void), const char *name, const void *local)
-{
-    (void)local;
-    bool none = false;
-    if (refuses(FAKE_SERVICE) || !atomic_compare_exchange_strong(&service.runs, &none, true))
-        return false;
-    service.body = body;
-    service.name = name;
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    sigdelset(&all, SIGSYS);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    bool begun = pthread_create(&thread, NULL, run_service, NULL) == 0; /* not where the test leaves no memory for it */
-    if (begun)
-        CHECK(pthread_detach(thread) == 0);
-    else
-        service.runs = false;
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
-    return begun;
-}
-
-bool __wrap_os_service_runs(void)
-{
-    return service.runs;
-}
-
-void __wrap_os_service_forget(void)
-{
-    service.runs = false;
-}
-
-void __wrap_os_sleep(uint32_t ms)
-{
-    if (!refuses(FAKE_SLEEP))
-        __real_os_sleep(ms);
-}
-
-uint64_t __wrap_clock_now_ms(void)
-{
-    uint64_t set = now_ms;
-    return set != 0 ? set : __real_clock_now_ms();
-}
-
-uint64_t __wrap_clock_now_ns(void)
-{
-    uint64_t set = now_ms;
-    return set != 0 ? set * 1000000 : __real_clock_now_ns();
 }

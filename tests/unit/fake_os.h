@@ -40,7 +40,8 @@ enum fake_calls {
     FAKE_COLLAPSE = 1 << 16,       /* not now */
     FAKE_NEVER_COLLAPSE = 1 << 17, /* the kernel has no huge pages */
     FAKE_BEYOND = 1 << 18,         /* os_is_beyond: it is */
-    FAKE_ALL = (1 << 19) - 1,
+    FAKE_USAGE = 1 << 19,          /* os_usage: nothing is known */
+    FAKE_ALL = (1 << 20) - 1,
 };
 
 #define FAKE_EVERY SIZE_MAX
@@ -74,6 +75,9 @@ void fake_os_after_barrier(void (*hook)(void));
 void fake_os_before_purge(void (*hook)(void));
 void fake_os_before_collapse(void (*hook)(void));
 void fake_os_before_refill(void (*hook)(void));
+
+/* The same, before each os_sleep, refused ones included. */
+void fake_os_before_sleep(void (*hook)(uint32_t ms));
 
 /* What os_is_secure says. */
 void fake_os_set_secure(bool secure);

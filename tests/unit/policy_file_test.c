@@ -14,6 +14,7 @@
 
 #include "config/knobs.h"
 #include "config/policy.h"
+#include "fake_os.h"
 #include "learn/policy_file.h"
 #include "os/program.h"
 #include "process.h"
@@ -205,31 +206,45 @@ static void the_program_is_known(void)
     end();
 }
 
-/* Holds the lock, as a process does that saves, and saves meanwhile what another program has learned. */
-static void save_of_another(int began)
+static int began[2];
+static int waits[2];
+static pid_t other;
+
+/* Holds the lock, as a process does that saves, and saves what another program has learned while that waits. */
+static void save_of_another(void)
 {
+    char byte;
     int lock = open(directory, O_RDONLY | O_DIRECTORY);
     CHECK(lock >= 0 && flock(lock, LOCK_EX) == 0);
-    CHECK(write(began, "", 1) == 1);
-    usleep(50000);
+    CHECK(write(began[1], "", 1) == 1);
+    CHECK(read(waits[0], &byte, 1) == 1);
     put("hakmem-policy 1\nprogram /b\nsize 1\nend\n");
     _exit(0); /* and the lock is gone */
 }
 
+static void let_the_other_save(uint32_t ms)
+{
+    int status;
+    (void)ms;
+    fake_os_before_sleep(NULL);
+    CHECK(write(waits[1], "", 1) == 1);
+    CHECK(waitpid(other, &status, 0) == other && status == 0);
+    other = 0;
+}
+
 static void who_saves_at_once_undoes_nothing(void)
 {
-    int began[2];
-    int status;
     char byte;
     begin();
-    CHECK(pipe(began) == 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0)
-        save_of_another(began[1]);
+    CHECK(pipe(began) == 0 && pipe(waits) == 0);
+    other = fork();
+    CHECK(other >= 0);
+    if (other == 0)
+        save_of_another();
     CHECK(read(began[0], &byte, 1) == 1);
+    fake_os_before_sleep(let_the_other_save);
     save(3);
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(other == 0); /* it has been waited for */
     CHECK(strstr(content(), "program /b\n") != NULL && load(3));
     end();
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/clock.h"
 #include "config/policy.h"
 #include "fake_os.h"
 #include "forks.h"
@@ -235,9 +236,23 @@ static void wait_for_its_end(void)
     CHECK(!os_service_runs());
 }
 
+static void pass_time(uint32_t ms)
+{
+    fake_clock_set(clock_now_ms() + ms);
+}
+
+/* The purger's sleeps take no time, but by the clock. */
+static void let_time_fly(void)
+{
+    fake_clock_set(START_MS);
+    fake_os_before_sleep(pass_time);
+    fake_os_refuse(FAKE_SLEEP, 1, FAKE_EVERY);
+}
+
 /* It gives all back, and ends. */
 static void the_purger_ends_when_there_is_nothing_left(void)
 {
+    let_time_fly();
     (void)start_purger(50);
     wait_for_its_end();
     CHECK(span_dirty_bytes() == 0);
@@ -251,6 +266,7 @@ static void the_purger_stays_while_large_blocks_are_kept(void)
     policy.purge_ms = 50;
     for (int bin = 0; bin < SIZE_BINS; bin++)
         policy.bigcache_ms[bin] = 2500;
+    let_time_fly();
     hak_free(hak_malloc(32 * MIB));
     CHECK(bigcache_bytes() >= 32 * MIB);
     purger_consider(heap);
@@ -262,12 +278,13 @@ static void the_purger_stays_while_large_blocks_are_kept(void)
 static void what_was_left_and_has_gone_may_come_back(void)
 {
     fake_clock_set(START_MS); /* nothing grows old */
+    fake_os_refuse(FAKE_SLEEP, 1, FAKE_EVERY);
     struct heap *heap = start_purger(100);
     wait_for_its_end();
     CHECK(span_dirty_bytes() >= 32 * MIB);
     purger_consider(heap);
     CHECK(!os_service_runs());
-    fake_clock_set(0);
+    let_time_fly();
     CHECK(span_purge_all() >= 32 * MIB);
     purger_consider(heap);
     make_dirty(32 * MIB);
@@ -277,20 +294,35 @@ static void what_was_left_and_has_gone_may_come_back(void)
     CHECK(span_dirty_bytes() == 0);
 }
 
+static struct worker freeing;
+static struct heap *freed_by;
+
+/* In vain it would look for the third time. */
+static void free_before_the_third_look(uint32_t ms)
+{
+    pass_time(ms);
+    switch (fake_os_made(FAKE_SLEEP)) {
+    case 0:
+        CHECK(span_purge_all() >= 32 * MIB);
+        break;
+    case 2:
+        worker_run(&freeing, make_blocks, &freed_by);
+        break;
+    default:
+        break;
+    }
+}
+
 /* Before its last look, by a thread that sleeps from then on: the purger is not started again. */
 static void what_is_freed_while_it_sleeps_is_seen(void)
 {
-    struct worker worker;
-    struct heap *sleeper;
-    worker_start(&worker);
+    worker_start(&freeing);
+    let_time_fly();
+    fake_os_before_sleep(free_before_the_third_look);
     (void)start_purger(1000);
-    CHECK(span_purge_all() >= 32 * MIB);
-    while (fake_os_made(FAKE_SLEEP) < 3) /* it will look for the third time in vain */
-        usleep(1000);
-    worker_run(&worker, make_blocks, &sleeper);
     wait_for_its_end();
-    CHECK(sleeper->frozen == FREEZE_HOLES && sleeper->hole_bytes >= COUNT / OF_SLAB * 64 * KIB);
-    worker_stop(&worker);
+    CHECK(freed_by->frozen == FREEZE_HOLES && freed_by->hole_bytes >= COUNT / OF_SLAB * 64 * KIB);
+    worker_stop(&freeing);
 }
 
 static void child_has_nothing_left(void)

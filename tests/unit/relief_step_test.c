@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "config/policy.h"
 #include "fake_os.h"
@@ -14,7 +15,7 @@
 #include "span/limit.h"
 #include "step.h"
 
-enum { BLOCK = 100000, STEPS_MOST = 100000, EACH = HAK_TEST_WORK_PERCENT < 100 ? 53 : 13 };
+enum { BLOCK = 100000, EACH = 13 }; /* a lock is held for more instructions than that */
 
 static volatile int calls;
 
@@ -32,10 +33,10 @@ static void count_call(size_t held, size_t limit, void *data)
     calls++;
 }
 
-static void set_up(int instruction)
+static void set_up(void)
 {
     hak_malloc_trim(0);
-    fake_clock_set(1000 * (uint64_t)(instruction + 1));
+    fake_clock_set(1000);
     CHECK(hak_set_limit(limit_held() - absent_bytes() + 1, 0) == 0);
     hak_set_limit_callback(count_call, NULL);
     calls = 0;
@@ -55,25 +56,20 @@ static void set_limits(void)
     block = NULL;
 }
 
-/* Of all instructions one in thirteen: a lock is held for longer than that; where tests are to do less, one in 53. */
 static void step_through(void (*action)(void), bool once)
 {
     struct heap *heap = heap_own();
     policy.bigcache_bytes = 0;
-    for (int instruction = 1;; instruction += EACH) {
-        set_up(instruction);
-        CHECK(step_interrupt_after(instruction, allocate));
-        action();
-        step_end();
-        CHECK(calls == 1 || !once);
-        CHECK(heap->in_door == 0 && !fork_holds_any_lock());
-        hak_free(block);
-        CHECK(instruction < STEPS_MOST);
-        if (!step_was_interrupted()) {
-            CHECK(instruction > EACH);
-            break;
-        }
-    }
+    set_up();
+    CHECK(step_divide_each(EACH, allocate));
+    action();
+    step_end();
+    CHECK(calls == 1 || !once);
+    CHECK(heap->in_door == 0 && !fork_holds_any_lock());
+    hak_free(block);
+    if (step_has_divided())
+        _exit(0);
+    CHECK(step_count() > 10 * EACH);
 }
 
 static void passing_the_limit(void)

@@ -40,7 +40,7 @@ static NOINLINE FRAGILE void *allocate_any(size_t alignment, size_t size)
             return NULL;
         }
         if (keeper_now() != NULL)
-            return door_malloc_kept(size, alignment, FAMILY_MALLOC);
+            return door_malloc_kept(size, max_size(alignment, 8), FAMILY_MALLOC); /* 1: as of malloc, which charges before */
     }
     if (alignment <= ALL_ALIGNED_TO && size <= SEALED_MAX)
         return of_size(alignment, alignment > 8 ? max_size(size, ALL_ALIGNED_TO - SEAL_BYTES) : size, size);

@@ -12,13 +12,13 @@
 int hak_check_start(void)
 {
     static uint32_t asked;
-    if (policy.checks != 0)
+    if (load_relaxed(&policy.checks) != 0)
         return EALREADY;
     if (!door_open())
         return ENOMEM;
     if (exchange_acquire(&asked, 1u) != 0)
         return EALREADY;
-    policy.checks = CHECK_ALL;
+    store_relaxed(&policy.checks, (unsigned)CHECK_ALL);
     crash_start();
     check_start();
     return 0;

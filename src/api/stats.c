@@ -99,10 +99,16 @@ static void read(void *argument)
     stats->purged_bytes += span.purged_bytes;
 }
 
+/* Not in a signal handler that has interrupted its own thread while that holds a lock: the sums take locks. */
+static bool may_read(void)
+{
+    return load_acquire(&arena.base) != NULL && !fork_holds_any_lock();
+}
+
 void stats_read(struct hak_stats *stats)
 {
     *stats = (struct hak_stats){0};
-    if (load_acquire(&arena.base) != NULL)
+    if (may_read())
         door_visit(read, stats);
 }
 
@@ -129,7 +135,7 @@ static void read_resident(void *argument)
 size_t stats_resident_bytes(void)
 {
     size_t bytes = 0;
-    if (load_acquire(&arena.base) != NULL)
+    if (may_read())
         door_visit(read_resident, &bytes);
     return bytes;
 }

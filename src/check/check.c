@@ -22,6 +22,7 @@
 #include "observe/depot.h"
 #include "observe/stack.h"
 #include "os/os.h"
+#include "span/span.h"
 
 enum { CALLS_MOST = 32 };
 
@@ -102,7 +103,7 @@ static void *allocate(const struct request *request, const struct os_frame *from
     struct checked_event allocated = event_now(from);
     size_t bytes = zones_bytes(request->size, request->align);
     struct checked *block = run_take(bytes, &run);
-    if (block == NULL && empty_quarantine())
+    if (block == NULL && span_may_promise(divide_up(bytes, UNIT_SIZE)) && empty_quarantine())
         block = run_take(bytes, &run);
     if (block == NULL)
         return NULL;

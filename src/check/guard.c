@@ -225,9 +225,9 @@ static bool size_of_guarded(const void *p, size_t *size)
 
 void guard_start(void)
 {
-    policy.heartbeat_bytes = min_size(policy.heartbeat_bytes, policy.guard_bytes);
+    store_relaxed(&policy.heartbeat_bytes, min_size(policy.heartbeat_bytes, policy.guard_bytes));
     os_find_sigaction();
-    heap_events.free_other = free_guarded;
-    heap_events.size_of_other = size_of_guarded;
+    store_release(&heap_events.free_other, free_guarded);
+    store_release(&heap_events.size_of_other, size_of_guarded);
     store_release(&heap_events.sample, sample); /* last: a library's constructor may have started threads */
 }

@@ -123,8 +123,10 @@ static void look_at_unchecked(void)
             look_at_copy(start, start + UNIT_SIZE);
         } else if (tag == TAG_LARGE) {
             const struct large *block = load_relaxed(&arena.spans[unit]);
-            if (block != NULL) /* else another thread is just giving it up */
-                look_at_block(start, block->bytes);
+            size_t bytes = block != NULL ? load_relaxed(&block->bytes) : 0;
+            /* Else another thread is just giving it up, and the record is another's. */
+            if (bytes != 0 && load_acquire(&arena.tags[unit]) == tag && load_relaxed(&arena.spans[unit]) == block)
+                look_at_block(start, min_size(bytes, (units - unit) << UNIT_SHIFT));
         }
     }
 }

@@ -24,7 +24,7 @@ struct run_live run_live[SHARDS];
 static struct list with_unused[SHARDS][SIZE_CLASSES]; /* runs with unused blocks */
 static struct list without_units[SHARDS][SIZE_CLASSES]; /* records of runs that have given them back */
 
-static uint8_t generation; /* guarded by all locks together */
+static uint16_t generation; /* guarded by all locks together */
 
 static struct list *room_of(const struct shard *shard, uint32_t class)
 {
@@ -84,12 +84,21 @@ static void drop_record(struct shard *shard, struct run *run)
         meta_free(run, record_bytes(run->blocks));
 }
 
+/* What its blocks were is not what those of other memory were. */
+static void forget_events(struct run *run)
+{
+    for (size_t i = 0; i < run->blocks; i++)
+        run->block[i].allocated = run->block[i].freed = (struct checked_event){0};
+}
+
 static struct run *take_record(struct shard *shard, uint32_t class)
 {
     struct list_node *bare = bare_of(shard, class)->first;
     if (bare != NULL) {
         list_remove(bare_of(shard, class), bare);
-        return LIST_ENTRY(bare, struct run, link);
+        struct run *run = LIST_ENTRY(bare, struct run, link);
+        forget_events(run);
+        return run;
     }
     const struct size_class *c = &size_classes[class];
     struct run *run = make_record((uint32_t)(shard - shards), class, c->blocks, c->units, c->size);
@@ -285,7 +294,7 @@ static void note_process(void)
     process = now;
 }
 
-uint8_t run_generation(void)
+uint16_t run_generation(void)
 {
     return generation;
 }

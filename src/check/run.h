@@ -38,10 +38,10 @@ struct checked {
     struct checked_event freed;
     uint32_t offset;      /* from the start of the block's memory to the user's */
     uint32_t index;       /* in its run */
+    uint16_t generation;  /* of processes, each forked from the one before: which has allocated it */
     uint8_t state;
     uint8_t family;       /* enum family */
     uint8_t reach;        /* enum checked_reach */
-    uint8_t generation;   /* of processes, each forked from the one before: which has allocated it */
     bool has_zones;
     bool poisoned;
 };
@@ -129,7 +129,7 @@ struct run_live {
 extern HIDDEN struct run_live run_live[SHARDS];
 
 /* Of this process. */
-uint8_t run_generation(void);
+uint16_t run_generation(void);
 
 /* For fork, and for calls from signal handlers. */
 void run_lock_all(void);

@@ -17,9 +17,9 @@ static bool is_traced(const struct checked *block)
     uintptr_t start = (uintptr_t)checked_start(block);
     switch (policy.trace) {
     case TRACE_ADDRESS:
-        return policy.traced - start < max_size(block->size, 1);
+        return ~policy.traced - start < max_size(block->size, 1);
     case TRACE_OFFSET:
-        return policy.traced + (uintptr_t)arena.base - start < max_size(block->size, 1);
+        return ~policy.traced + (uintptr_t)arena.base - start < max_size(block->size, 1);
     case TRACE_CLASS:
         return block->size <= SMALL_MAX && size_class_fixed(block->size) == size_class_fixed(policy.traced);
     case TRACE_ROUTE:

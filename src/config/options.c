@@ -190,7 +190,9 @@ static bool parse_traced(const char *value, const char *end, struct policy *want
         wanted->trace = kinds[i].trace;
         if (wanted->trace == TRACE_CLASS)
             return value_number(value + length, end, SMALL_MAX, &wanted->traced) && wanted->traced > 0;
-        return value_hex(value + length, end, &wanted->traced);
+        bool is_known = value_hex(value + length, end, &wanted->traced);
+        wanted->traced = ~wanted->traced;
+        return is_known;
     }
     return false;
 }
@@ -355,10 +357,24 @@ static COLD void apply_all(char **environment)
         warn_unknown(*entry);
 }
 
+/* Not for its children either, as the loader has it with its own variables: to them it may have given all its rights. */
+static COLD void forget_ours(char **environment)
+{
+    char **to = environment;
+    for (char **from = environment; *from != NULL; from++)
+        if (!is_ours(*from))
+            *to++ = *from;
+    *to = NULL;
+}
+
 void options_load(char **environment)
 {
-    if (environment == NULL || os_is_secure())
+    if (environment == NULL)
         return;
+    if (os_is_secure()) {
+        forget_ours(environment);
+        return;
+    }
     char **first = environment;
     while (*first != NULL && !is_ours(*first))
         first++;

@@ -93,7 +93,7 @@ struct policy {
     bool crash_reports;        /* is what kills the process reported? */
     unsigned checks;           /* of enum check; 0: check mode is off */
     enum trace trace;
-    uintptr_t traced;          /* the address, the bytes, or how many */
+    uintptr_t traced;          /* the address, inverted (leaks: here it leads to no block), the bytes, or how many */
     enum stats_when stats;     /* when are statistics written? */
     int stats_signal;          /* its number */
     size_t profile_bytes;      /* requested, on average, between two samples of the heap profiler; 0: none, 1: all */

@@ -53,8 +53,8 @@ void budget_grant(struct heap *heap)
         draw_sample(heap);
     int64_t nearer = heap->beat_after < heap->sample_after ? heap->beat_after : heap->sample_after;
     int64_t more = nearer - heap->granted;
-    heap->view.budget += more;
-    heap->granted += more;
+    owner_add(&heap->view.budget, more);
+    owner_add(&heap->granted, more);
 }
 
 bool budget_take_sample(struct heap *heap)
@@ -70,8 +70,8 @@ bool budget_take_sample(struct heap *heap)
 void budget_hurry(struct heap *heap)
 {
     if (heap->view.budget >= 0) {
-        heap->granted -= heap->view.budget + 1;
-        heap->view.budget = -1;
+        (void)owner_subtract(&heap->granted, heap->view.budget + 1);
+        store_relaxed(&heap->view.budget, (int64_t)-1);
     }
     if (!budget_is_at_beat(heap))
         heap->beat_after = budget_position(heap) - 1;

@@ -29,8 +29,8 @@ void budget_begin(struct heap *heap);
 ALWAYS_INLINE void budget_charge_view(struct heap *heap)
 {
     if (UNLIKELY(heap->twin.budget != 0)) {
-        heap->view.budget += heap->twin.budget;
-        heap->twin.budget = 0;
+        owner_add(&heap->view.budget, heap->twin.budget);
+        store_relaxed(&heap->twin.budget, (int64_t)0);
     }
 }
 

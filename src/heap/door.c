@@ -152,9 +152,10 @@ static void *profiled(size_t bytes, size_t size, const struct os_frame *from)
 /* A block from elsewhere has no seal. */
 static void *sampled(struct heap *heap, size_t size, size_t align, const struct os_frame *from)
 {
-    if (heap_events.sample == NULL || (HARDENED && size == SEAL_BYTES))
+    heap_events_sample *guarded = load_acquire(&heap_events.sample);
+    if (guarded == NULL || (HARDENED && size == SEAL_BYTES))
         return NULL;
-    return heap_events.sample(heap, size - SEAL_BYTES, align, from);
+    return guarded(heap, size - SEAL_BYTES, align, from);
 }
 
 /* The budget is spent: the request may be a sample, of the profiler's or else of those that are guarded. As door_malloc_of has it. */
@@ -336,7 +337,8 @@ static COLD size_t size_of_other(const void *p)
     const struct keeper *keeper = keeper_now();
     if (keeper != NULL && keeper->size_of(p, &size))
         return size;
-    if (heap_events.size_of_other == NULL || !heap_events.size_of_other(p, &size))
+    heap_events_size_of_other *size_of = load_acquire(&heap_events.size_of_other);
+    if (size_of == NULL || !size_of(p, &size))
         report_pointer(FAULT_INVALID_USE, p);
     return size;
 }

@@ -21,10 +21,8 @@ void *door_ask_keeper(const struct keeper *keeper, const struct request *request
     void *block = NULL;
     if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
         block = keeper->allocate(request, &from);
-        if (block == NULL && request->size <= PTRDIFF_MAX && limit_is_short_of(request->size)) {
-            (void)relief_give_back(heap);
+        if (block == NULL && request->size <= PTRDIFF_MAX && relief_for(heap, request->size))
             block = keeper->allocate(request, &from);
-        }
     }
     if (heap != NULL) {
         if (!charged && block != NULL)

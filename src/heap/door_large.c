@@ -32,10 +32,8 @@ static void *allocate(struct heap *heap, size_t size, size_t align, uint32_t sit
 {
     struct large_live *live = heap_large_live(heap);
     void *block = large_alloc_at(size, align, site, live, zero);
-    if (block == NULL && limit_is_short_of(size)) {
-        (void)relief_give_back(heap);
+    if (block == NULL && relief_for(heap, size))
         block = large_alloc_at(size, align, site, live, zero);
-    }
     if (heap != NULL && block != NULL) {
         door_charge(heap, size);
         tally(heap, COUNT_LARGE);
@@ -108,10 +106,8 @@ static void *resize(struct heap *heap, struct large *block, size_t size)
     if (HARDENED && fenced_is_overrun(block))
         report_pointer(FAULT_OVERFLOW, before); /* what was written there would count as content */
     void *p = large_resize(block, size);
-    if (p == NULL && limit_is_short_of(size - block->bytes)) {
-        (void)relief_give_back(heap);
+    if (p == NULL && relief_for(heap, size - block->bytes))
         p = large_resize(block, size);
-    }
     if (heap != NULL) {
         if (p != NULL && block->bytes > bytes)
             door_charge(heap, block->bytes - bytes);

@@ -40,7 +40,7 @@ ALWAYS_INLINE void door_tell(struct heap *heap, const char *operation, const voi
 ALWAYS_INLINE void door_charge(struct heap *heap, size_t size)
 {
     struct view *view = interrupt_holds_magazines(heap) ? &heap->twin : &heap->view;
-    view->budget -= (int64_t)size;
+    (void)owner_subtract(&view->budget, (int64_t)size);
 }
 
 #endif

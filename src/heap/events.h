@@ -23,13 +23,18 @@ struct site_request {
     const struct os_frame *from; /* a function of the library's that the program has called */
 };
 
+typedef void *heap_events_sample(struct heap *heap, size_t size, size_t align, const struct os_frame *from);
+typedef bool heap_events_free_other(void *p, const struct freeing *how);
+typedef bool heap_events_size_of_other(const void *p, size_t *size);
+
 struct heap_events {
     /* A thread has requested another policy.heartbeat_bytes. Inside its door. */
     void (*heartbeat)(struct heap *heap);
 
     /* A request of a small block, aligned to `align` if that is more than usual, that is why the next heartbeat is due: a block from
-     * elsewhere, or NULL: the heap's will do. `from`: a function of the library's that the program has called. Inside the door. */
-    void *(*sample)(struct heap *heap, size_t size, size_t align, const struct os_frame *from);
+     * elsewhere, or NULL: the heap's will do. `from`: a function of the library's that the program has called. Inside the door.
+     * It and the two of other pointers are set with release, it last, and read with acquire: libraries' constructors may have started threads. */
+    heap_events_sample *sample;
 
     /* The number of the site of a request for a large block (large/site.h). Inside the door. */
     uint32_t (*site)(const struct site_request *request);
@@ -38,8 +43,8 @@ struct heap_events {
     void (*refilled)(const struct heap *heap, size_t size, unsigned class, size_t blocks);
 
     /* Of a pointer that is not to a block of the heap's. False: nor of any other's. Any thread, at any moment. */
-    bool (*free_other)(void *p, const struct freeing *how);
-    bool (*size_of_other)(const void *p, size_t *size);
+    heap_events_free_other *free_other;
+    heap_events_size_of_other *size_of_other;
 
     /* In the child of a fork, whose other threads are gone, as soon as it may use the heap. */
     void (*forked)(void);

@@ -74,9 +74,10 @@ bool fork_holds_any_lock(void)
     return mine;
 }
 
+/* One that ended unseen may have had its word where this thread's is now. */
 static bool is_other_threads(const struct heap *heap)
 {
-    return heap->tls != NULL && heap->tls != &thread_view;
+    return heap->tls != NULL && heap != view_load()->heap;
 }
 
 /* While locks are taken and dropped one by one, a signal handler's allocation must come to the orphan heap,

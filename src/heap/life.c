@@ -55,6 +55,16 @@ static struct heap *idle_take_locked(struct list_node *node)
     return heap;
 }
 
+/* For who brings it back, or has it from then on. Until then it is changed under its lock, or that of the heap whose slabs go there: a fork
+ * waits for either. */
+static struct heap *borrow_locked(struct list_node *node)
+{
+    struct heap *heap = idle_take_locked(node);
+    if (heap != NULL)
+        heap->borrower = thread_self();
+    return heap;
+}
+
 /* For a new thread a warm one, if there is any. Who has no thread gets one that has nothing, or none: of what it had cached, or could
  * lend, nobody would hear. */
 static struct list_node *lendable(bool to_thread)
@@ -70,7 +80,7 @@ static struct heap *idle_lend(bool to_thread)
     if (load_relaxed(&idle_count) == 0)
         return NULL;
     lock_take(&life_lock);
-    struct heap *heap = idle_take_locked(lendable(to_thread));
+    struct heap *heap = borrow_locked(lendable(to_thread));
     lock_drop(&life_lock);
     return heap;
 }
@@ -123,10 +133,12 @@ struct heap *life_birth(struct view **tls)
     store_relaxed(&heap->tls, tls);
     store_relaxed(&heap->woken, 0u);
     heap->believed_asleep = false;
+    heap->borrower = 0;
     if (tls != NULL) {
         heap->thread = os_thread();
         store_release(tls, &heap->view);
     }
+    store_release(&heap->in_door, (uint32_t)DOOR_WAITS); /* of a fork that comes now, nothing is half done */
     lock_drop(&heap->lock);
     store_release(&heap->in_door, 0u);
     return heap;
@@ -238,15 +250,6 @@ bool life_adopt(struct heap *heap, unsigned class)
 COLD bool life_adopt_any(struct heap *heap, unsigned class)
 {
     return adopt(heap, class, UINT32_MAX);
-}
-
-/* For who brings it back. Until then it is changed under its lock, or that of the heap whose slabs go there: a fork waits for either. */
-static struct heap *borrow_locked(struct list_node *node)
-{
-    struct heap *heap = idle_take_locked(node);
-    if (heap != NULL)
-        heap->borrower = thread_self();
-    return heap;
 }
 
 static void bring_back_locked(struct list *list, struct heap *heap)

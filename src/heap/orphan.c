@@ -53,8 +53,10 @@ void *orphan_malloc(size_t size)
     struct heap *heap = enter();
     if (heap == NULL)
         return NULL;
-    if (mail_waits(heap))
+    if (mail_waits(heap)) {
         mail_collect(heap, false);
+        store_relaxed(&has_mail, true); /* of what came, some may have been another's, to be sent on */
+    }
     void *block = take_one(heap, size);
     lock_drop(&orphan_lock);
     return block;

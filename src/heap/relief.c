@@ -25,6 +25,13 @@ size_t relief_give_back(struct heap *own)
     return span_purge_all();
 }
 
+COLD bool relief_for(struct heap *own, size_t bytes)
+{
+    if (limit_is_short_of(bytes))
+        (void)relief_give_back(own);
+    return limit_is_hard();
+}
+
 /* An interrupted hot_malloc may be in the middle of charging the view; then the pressure stays, for the next that takes
  * units. */
 void relief_hurry(struct heap *heap)

@@ -18,6 +18,10 @@
  * been refused, what `own` caches, the caller's heap inside its door. NULL: none. No lock is held. Returns the bytes of the free units. */
 size_t relief_give_back(struct heap *own);
 
+/* A request of so many bytes was refused: gives back the same, if that is for want of room below the hard limit. True: it is tried again.
+ * There may be room also because another thread has given something back since, or has moved a block, which counts twice for a moment. */
+bool relief_for(struct heap *own, size_t bytes);
+
 /* Makes a heartbeat due at once. Owner inside its door. */
 void relief_hurry(struct heap *heap);
 

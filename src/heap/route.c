@@ -46,7 +46,8 @@ static COLD void free_other(uintptr_t tag, void *p, const struct freeing *how)
     const struct keeper *keeper = keeper_now();
     if (keeper != NULL && keeper->free(p, how))
         return;
-    if (heap_events.free_other == NULL || !heap_events.free_other(p, how))
+    heap_events_free_other *others = load_acquire(&heap_events.free_other);
+    if (others == NULL || !others(p, how))
         report_pointer(fault_of(tag), p);
 }
 

@@ -88,7 +88,7 @@ static bool start_once(void)
     /* Outside the lock: registering may allocate, in libraries that are not glibc. */
     if (first)
         register_fork();
-    return started != 0;
+    return load_acquire(&started) != 0; /* or another thread has, since the lock was dropped */
 }
 
 struct heap *start_thread(void)

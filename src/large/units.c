@@ -8,6 +8,7 @@
 #include "large/bigcache.h"
 #include "large/large.h"
 #include "os/os.h"
+#include "span/huge.h"
 #include "span/span.h"
 
 /* No foreign memory begins with this by chance, nor with 0. */
@@ -45,9 +46,18 @@ void units_clear_tags(const char *at, size_t units)
     clear_each(tag, units);
 }
 
+static void follow_policy(char *at, size_t units)
+{
+    if (policy.huge == HUGE_ON)
+        os_allow_huge_pages(at, units << UNIT_SHIFT);
+}
+
 bool units_fill_hole(char *at, size_t units)
 {
-    return os_refill_hole(at, units << UNIT_SHIFT);
+    bool filled = os_refill_hole(at, units << UNIT_SHIFT);
+    if (filled)
+        follow_policy(at, units);
+    return filled;
 }
 
 /* If something is mapped there, it is somebody else's by now, or still ours: the two look the same, and the units are
@@ -88,8 +98,8 @@ static bool renew(char *at, size_t units)
         units_give_refused(at, units);
         return false;
     }
-    if (policy.huge == HUGE_ON)
-        os_allow_huge_pages(at, units << UNIT_SHIFT);
+    huge_split_in(at, units); /* what is there now is none */
+    follow_policy(at, units);
     return true;
 }
 

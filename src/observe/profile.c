@@ -34,7 +34,7 @@ static struct sample *add_locked(size_t size, uint32_t stack, bool may)
 {
     struct sample *sample = may ? sites_add(stack, size, clock_now_ms()) : NULL;
     if (sample == NULL)
-        profile_totals.dropped++;
+        owner_add(&profile_totals.dropped, 1u);
     return sample;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/chance.h"
 #include "config/size_class.h"
@@ -66,7 +67,7 @@ static struct site *site_of(uint32_t stack, uint32_t sizes)
         return NULL;
     *site = (struct site){.next = *bucket, .stack = stack, .sizes = sizes, .peak_number = profile_totals.peak_number};
     *bucket = site;
-    profile_totals.sites++;
+    owner_add(&profile_totals.sites, 1u);
     return site;
 }
 
@@ -107,22 +108,22 @@ static void note_peak(struct site *site)
 
 static void add(struct profile_sum *sum, size_t size)
 {
-    sum->count++;
-    sum->bytes += size;
+    owner_add(&sum->count, 1u);
+    owner_add(&sum->bytes, size);
 }
 
 static void subtract(struct profile_sum *sum, size_t size)
 {
-    sum->count--;
-    sum->bytes -= size;
+    (void)owner_subtract(&sum->count, 1u);
+    (void)owner_subtract(&sum->bytes, size);
 }
 
 /* A peak costs nothing: sites notice it when they change. */
 static void weigh(uint64_t before, uint64_t now)
 {
-    profile_totals.live_weight += now - before;
+    owner_add(&profile_totals.live_weight, now - before);
     if (profile_totals.live_weight > profile_totals.peak_weight) {
-        profile_totals.peak_weight = profile_totals.live_weight;
+        store_relaxed(&profile_totals.peak_weight, profile_totals.live_weight);
         profile_totals.peak_number++;
     }
 }
@@ -150,7 +151,7 @@ struct sample *sites_add(uint32_t stack, size_t size, uint64_t now_ms)
     add(&site->allocated, size);
     add(&profile_totals.live, size);
     add(&profile_totals.allocated, size);
-    profile_totals.requests += size == 0 ? 1 : (sample->weight + size / 2) / size;
+    owner_add(&profile_totals.requests, size == 0 ? 1 : (sample->weight + size / 2) / size);
     weigh(0, sample->weight);
     return sample;
 }
@@ -181,7 +182,7 @@ static void move_allocated(struct sample *sample, size_t size)
 {
     subtract(&sample->origin->allocated, sample->most);
     add(&sample->site->allocated, size);
-    profile_totals.allocated.bytes += size - sample->most;
+    owner_add(&profile_totals.allocated.bytes, size - sample->most);
     sample->origin = sample->site;
     sample->most = size;
 }
@@ -224,7 +225,7 @@ struct sample *sites_resize(struct sample *sample, size_t size)
         move_live(sample, size);
         if (size > sample->most)
             move_allocated(sample, size);
-        profile_totals.live.bytes += size - sample->size;
+        owner_add(&profile_totals.live.bytes, size - sample->size);
         sample->weight = weight_of(size);
         weigh(before, sample->weight);
     }

@@ -15,7 +15,8 @@
 enum { HUGE_WHOLE_PART = 8 };
 
 /* Looks at some superslabs, and puts one that has settled into a huge page, unless that was done a moment ago. Any thread; takes
- * all locks of the span layer, not for the system call. A time of clock_now_ms. */
+ * all locks of the span layer, not for the system call that makes one, but for those that take back what did not come, or was given back
+ * meanwhile. A time of clock_now_ms. */
 void huge_consider(uint64_t now_ms);
 
 /* Bytes that came into memory by becoming part of huge pages, and that whoever gave them back counts as absent. A moment old. */

@@ -115,8 +115,10 @@ static size_t add_below(size_t bytes, size_t most)
 static size_t add(size_t bytes)
 {
     size_t hard = hard_limit();
+    if (bytes == 0)
+        return load_relaxed(&limit_bytes);
     if (LIKELY(hard == SIZE_MAX))
-        return bytes == 0 ? load_relaxed(&limit_bytes) : add_relaxed(&limit_bytes, bytes);
+        return add_relaxed(&limit_bytes, bytes);
     size_t meta = meta_committed();
     size_t most = hard > meta ? hard - meta : 0;
     return add_below(bytes, most + min_size(own_loan(), SIZE_MAX - most));

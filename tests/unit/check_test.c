@@ -16,6 +16,8 @@
 #include "config/size_class.h"
 #include "fake_os.h"
 #include "hakmem.h"
+#include "heap/heap.h"
+#include "heap/view.h"
 #include "os/os.h"
 #include "spans.h"
 
@@ -190,6 +192,29 @@ static void gives_units_back(void)
     CHECK(hak_check() <= BLOCKS);
 }
 
+/* Nothing that is given back would help. */
+static void what_can_never_be_served_ends_no_quarantine(void)
+{
+    start(CHECK_ALL);
+    void *freed = hak_malloc(100);
+    hak_free(freed);
+    CHECK(run_find(freed)->state == CHECKED_FREED);
+    fake_os_refuse(FAKE_BEYOND, 1, FAKE_EVERY);
+    void *volatile none = hak_malloc((size_t)1 << 46);
+    CHECK(none == NULL);
+    CHECK(run_find(freed)->state == CHECKED_FREED);
+}
+
+static void requests_without_an_alignment_are_charged(void)
+{
+    start(CHECK_REDZONE);
+    hak_free(hak_malloc(1));
+    uint64_t before = heap_requested(view_load()->heap);
+    hak_free(hak_aligned_alloc(1, 100));
+    hak_free(hak_malloc(1000));
+    CHECK(heap_requested(view_load()->heap) == before + 1100);
+}
+
 /* ---- hak_check. */
 
 enum place { INSIDE_FREED, BEFORE_LIVE, BEHIND_LIVE, NOWHERE };
@@ -359,6 +384,8 @@ int main(void)
         UNIT_TEST(zones_follow_the_end),
         UNIT_TEST(keeps_freed_blocks),
         UNIT_TEST(gives_units_back),
+        UNIT_TEST(what_can_never_be_served_ends_no_quarantine),
+        UNIT_TEST(requests_without_an_alignment_are_charged),
         UNIT_TEST(finds_what_was_written),
         UNIT_TEST(looks_at_nothing_unless_it_is_on),
         UNIT_TEST(takes_old_blocks_back),

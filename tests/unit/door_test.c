@@ -13,6 +13,7 @@
 #include "heap/magazine.h"
 #include "heap/mail.h"
 #include "heap/orphan.h"
+#include "heap/shelf.h"
 #include "heaps.h"
 #include "large/large.h"
 #include "worker.h"
@@ -107,6 +108,25 @@ static void nested_frees_beyond_the_list_go_home(void)
     mail_post_all(heap);
     orphan_malloc(SMALL_MAX);
     CHECK(orphan->shelf[size_class_of(SMALL_MAX)].blocks_out == 1);
+}
+
+/* A block that comes to it may be another's by then, if it has given its slab away: it is sent on, not later than the next heartbeat. */
+static void the_orphan_sends_on_what_is_anothers(void)
+{
+    enum { SIZE = 64 };
+    struct heap *own = heap_own();
+    char *first = orphan_malloc(SIZE);
+    struct heap *orphan = heap_of(first);
+    CHECK(orphan != own && mail_send(own, orphan, orphan_malloc(SIZE)));
+    mail_post_all(own);
+    struct slab *slab = shelf_part_with(orphan, size_class_of(SIZE));
+    CHECK(slab != NULL);
+    shelf_adopt(own, slab);
+    CHECK(mail_waits(orphan) && orphan_malloc(SIZE) != NULL);
+    CHECK(!mail_waits(orphan) && !mail_waits(own));
+    orphan_tidy();
+    CHECK(mail_waits(own));
+    hak_free(first);
 }
 
 static void nested_mallocs_come_from_the_orphan(void)
@@ -372,6 +392,7 @@ int main(void)
         UNIT_TEST(nested_frees_are_deferred),
         UNIT_TEST(deferred_frees_are_done_at_the_end),
         UNIT_TEST(nested_frees_beyond_the_list_go_home),
+        UNIT_TEST(the_orphan_sends_on_what_is_anothers),
         UNIT_TEST(nested_mallocs_come_from_the_orphan),
         UNIT_TEST(nested_calls_respect_held_locks),
         UNIT_TEST(signal_handlers_may_interrupt_the_door),

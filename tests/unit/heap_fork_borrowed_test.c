@@ -115,12 +115,56 @@ static void child_inherits_what_is_being_cleaned(void)
     inherit_cleaned();
 }
 
+static void lock_ended(void *unused)
+{
+    (void)unused;
+    lock_take(&ended->lock);
+}
+
+static void unlock_ended(void *unused)
+{
+    (void)unused;
+    lock_drop(&ended->lock);
+}
+
+static void *be_born(void *unused)
+{
+    hak_free(hak_malloc(FORK_SIZE));
+    CHECK(view_load()->heap == ended && ended->borrower == 0);
+    return unused;
+}
+
+/* A new thread gets it; a fork may come before it has it. */
+static void what_is_being_lent_is_borrowed(void)
+{
+    struct worker first;
+    struct worker holder;
+    pthread_t born;
+    heap_own();
+    worker_start(&holder);
+    worker_run(&holder, forks_fill, NULL);
+    worker_start(&first);
+    worker_run(&first, forks_fill, NULL);
+    ended = forks_heap;
+    worker_stop(&first);
+    worker_run(&holder, lock_ended, NULL);
+    CHECK(pthread_create(&born, NULL, be_born, NULL) == 0);
+    CHECK_SOON(lock_is_wanted(&ended->lock));
+    lock_take(&life_lock);
+    CHECK(ended->idle_in == NULL && ended->borrower != 0);
+    lock_drop(&life_lock);
+    worker_run(&holder, unlock_ended, NULL);
+    CHECK(pthread_join(born, NULL) == 0);
+    worker_stop(&holder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(child_inherits_borrowed_heaps),
         UNIT_TEST(what_the_forking_thread_has_borrowed_stays_its),
         UNIT_TEST(child_inherits_what_is_being_cleaned),
+        UNIT_TEST(what_is_being_lent_is_borrowed),
     };
     return cmocka_run_group_tests_name("heap_fork_borrowed", tests, NULL, NULL);
 }

@@ -145,6 +145,18 @@ static void heap_whose_word_is_gone_is_quarantined(void)
     CHECK(!forks_heap->quarantined);
 }
 
+/* Its thread ended without a word, and another got its stack and forks: the word there is that one's now. */
+static void heap_that_had_the_same_word_is_another_threads(void)
+{
+    struct view *word;
+    caller = heap_own();
+    forks_heap = heap_other(&word);
+    forks_heap->tls = &thread_view;
+    forks_and(leave_alone);
+    CHECK(view_load() == &caller->view && !forks_heap->quarantined);
+    forks_heap->tls = &word;
+}
+
 static void heap_of_a_busy_door_is_quarantined(void)
 {
     struct worker worker;
@@ -301,6 +313,7 @@ int main(void)
         UNIT_TEST(child_inherits_heaps),
         UNIT_TEST(child_inherits_frozen_heaps),
         UNIT_TEST(child_keeps_its_own_frozen_heap),
+        UNIT_TEST(heap_that_had_the_same_word_is_another_threads),
         UNIT_TEST(heap_of_a_busy_door_is_quarantined),
         UNIT_TEST(heap_whose_word_is_gone_is_quarantined),
         UNIT_TEST(other_handlers_may_allocate),

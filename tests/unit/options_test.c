@@ -106,9 +106,9 @@ static void check_trace(const char *entry, enum trace trace, uintptr_t traced)
 
 static void traces_name_what_is_traced(void)
 {
-    check_trace("HAKMEM_TRACE=ptr:0x7f001230", TRACE_ADDRESS, 0x7f001230);
-    check_trace("HAKMEM_TRACE=ptr:0xffffffffffffffff", TRACE_ADDRESS, UINTPTR_MAX);
-    check_trace("HAKMEM_TRACE=ptr:heap+0x1f0", TRACE_OFFSET, 0x1f0);
+    check_trace("HAKMEM_TRACE=ptr:0x7f001230", TRACE_ADDRESS, ~(uintptr_t)0x7f001230);
+    check_trace("HAKMEM_TRACE=ptr:0xffffffffffffffff", TRACE_ADDRESS, 0);
+    check_trace("HAKMEM_TRACE=ptr:heap+0x1f0", TRACE_OFFSET, ~(uintptr_t)0x1f0);
     check_trace("HAKMEM_TRACE=class:1", TRACE_CLASS, 1);
     check_trace("HAKMEM_TRACE=class:32768,/dev/null", TRACE_CLASS, 32768);
     load("HAKMEM_TRACE=route", NULL);
@@ -325,6 +325,15 @@ static void secure_processes_ignore_all(void)
     check_policy(before);
 }
 
+/* A child may have all the rights, and look like any other process. */
+static void secure_processes_hand_nothing_on(void)
+{
+    char *environment[] = {"A=1", "HAKMEM_MODE=fast", "HAKMEM_NONSENSE=1", "HAKMEMS=1", "HAKMEM_REPORT=/x", NULL};
+    fake_os_set_secure(true);
+    options_load(environment);
+    CHECK(strcmp(environment[0], "A=1") == 0 && strcmp(environment[1], "HAKMEMS=1") == 0 && environment[2] == NULL);
+}
+
 static void no_environment_is_fine(void)
 {
     char *empty[] = {NULL};
@@ -337,7 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(legal_values_take_effect), UNIT_TEST(mode_comes_first_in_any_order),
         UNIT_TEST(last_of_a_name_wins),      UNIT_TEST(bad_values_get_one_line),
-        UNIT_TEST(unknown_names_get_one_line), UNIT_TEST(secure_processes_ignore_all),
+        UNIT_TEST(unknown_names_get_one_line), UNIT_TEST(secure_processes_ignore_all), UNIT_TEST(secure_processes_hand_nothing_on),
         UNIT_TEST(no_environment_is_fine),
         UNIT_TEST(limits_are_bytes_with_suffixes), UNIT_TEST(mode_does_not_undo_limits),
         UNIT_TEST(bad_limits_get_one_line),

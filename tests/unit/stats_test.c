@@ -101,6 +101,8 @@ static void are_refused_under_a_lock(void)
     hak_free(hak_malloc(1));
     lock_take(&meta_lock);
     CHECK(hak_stats_get(&stats, sizeof stats) == EAGAIN && hak_stats_write("/dev/null") == EAGAIN);
+    stats_read(&stats); /* as mallinfo does, which has no way to say so */
+    CHECK(stats.committed_bytes == 0 && stats_resident_bytes() == 0);
     lock_drop(&meta_lock);
     CHECK(hak_stats_get(&stats, sizeof stats) == 0 && hak_stats_write("/dev/null") == 0);
     CHECK(hak_stats_get(NULL, sizeof stats) == EINVAL && hak_stats_get(&stats, 0) == EINVAL && hak_stats_write(NULL) == EINVAL);

@@ -168,6 +168,8 @@ bool contest_is_lost(struct learner *learner)
     much = much < LOST_LEAST ? LOST_LEAST : much > LOST_MOST ? LOST_MOST : much;
     if (match->played != 2 || champions <= 0 || challengers <= champions * (1 + much))
         return false;
+    if (mix_differs(&match->mix[0], &match->mix[1])) /* a challenger changes no sizes: the program has */
+        return false;
     elo_match(&challenger->elo, &learner->arms[learner->champion].elo, 0);
     challenger->gains -= 2 * (challengers - champions) / (challengers + champions);
     challenger->matches++;

@@ -13,6 +13,13 @@ void drift_begin(struct drift *drift)
     *drift = (struct drift){.epochs = 0};
 }
 
+void drift_go_on(struct drift *drift)
+{
+    drift->epochs = drift->epochs < REFERENCE_EPOCHS ? drift->epochs : REFERENCE_EPOCHS;
+    drift->above = drift->below = 0;
+    drift->others = 0;
+}
+
 static void add_to_reference(struct drift *drift, const struct epoch *epoch)
 {
     double cost = epoch_compared_cost(epoch);

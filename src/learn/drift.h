@@ -26,6 +26,9 @@ struct drift {
 /* The reference is to be made anew. */
 void drift_begin(struct drift *drift);
 
+/* The same reference, after epochs that were not seen. */
+void drift_go_on(struct drift *drift);
+
 /* `noise`: deviation of an epoch's cost, as a share. True: the program has changed. */
 bool drift_add(struct drift *drift, const struct epoch *epoch, double noise);
 

@@ -22,6 +22,7 @@ enum {
     HEARD_PART = 8,      /* later, those between one of so many heartbeats and the next: counting costs a tenth of a refill; */
     KNOWN_BEATS = 512,   /* and of so many times as many, */
     KNOWN_PART = 32,     /* after which little of what is heard is news */
+    FORGET_EPOCHS = 4096, /* after which half of how often a size has failed is forgotten: a quarter of an hour, or more */
     DRAIN_EPOCHS = 64,   /* so long is waited for the last blocks of classes that were closed, before another makes room; */
     DRAIN_MOST = 4,      /* and while there are no more of them than this */
     IDLE_PART = 16,      /* of what a class saves, so much is forgotten in each epoch in which it has nothing */
@@ -288,6 +289,12 @@ static void look_at_ranges(uint64_t now_ms)
         consider(now_ms, &worst.range[i]);
 }
 
+static void forget_failures(void)
+{
+    for (size_t step = 0; step < FIT_STEPS; step++)
+        fit->failures[step] /= 2;
+}
+
 void fit_epoch(uint64_t now_ms)
 {
     fit_follow_policy();
@@ -297,7 +304,8 @@ void fit_epoch(uint64_t now_ms)
     fit_sizes_collect(&fit->sizes);
     look_at_heaps();
     look_at_ranges(now_ms);
-    fit->epochs++;
+    if (++fit->epochs % FORGET_EPOCHS == 0)
+        forget_failures();
     claim_drop(&owner);
 }
 

@@ -122,13 +122,14 @@ static void show_now(void)
 static void put_in_force(const struct arm *arm, uint64_t now_ms)
 {
     bool is_other = !arm_says_the_same(&self.in_force, arm);
+    uint64_t shows_ms = arm_delay_ms(&self.in_force, arm); /* the match may be over */
     self.settles = is_other;
     if (is_other && self.learn == LEARN_ON)
         arm_switch(&self.in_force, arm);
     self.in_force = *arm;
     self.settle_beats = 0;
     self.delay_ms = learner_delay_ms(&self.learner);
-    self.settled_ms = now_ms + self.delay_ms;
+    self.settled_ms = now_ms + shows_ms;
     if (!is_other)
         signals_begin(&self.signals, false, now_ms);
 }
@@ -260,6 +261,8 @@ void learn_forked(void)
         undo_what_came_late();
     else if (load_relaxed(&busy) == 0 && self.runs)
         stop_trial();
+    else if (load_relaxed(&self.runs) && self.learn == LEARN_ON)
+        policy_restore();
     store_relaxed(&self.runs, false);
     forked_ms = clock_now_ms() - start_ms;
     store_relaxed(&learn_shown.sequence, 0u); /* who wrote it may be gone */

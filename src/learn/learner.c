@@ -11,6 +11,10 @@ enum { WATCH_EPOCHS = 3, START_EPOCHS = 1 };
 /* A match is four epochs of two delays, with up to one before each (learn.c). */
 enum { DELAYS_PER_MATCH = 12 };
 
+/* Of the time between two epochs' ends, at most so many times what the process has worked in it counts: the rest is a pause, in
+ * which nothing was the same, or another. */
+enum { PAUSED_PART = 8 };
+
 /* What is seen of the champion is halved so often that it speaks of the last epochs. */
 enum { SEEN_EPOCHS = 16 };
 
@@ -31,8 +35,8 @@ enum { REST_FIRST = 64, REST_DOUBLED_MOST = 14 };
  * become twice as long, up to 2^STRETCH_MOST times. What lasts longer is a phase of its own, however long the epochs are. */
 enum { SAME_LEAST = 64, SAME_LEAST_MS = 1280, STRETCH_MOST = 5 };
 
-/* One that has been the same for so many may do with shorter ones. */
-enum { SAME_LONG = 128 };
+/* One that has been the same for so many epochs, or so much time, may do with shorter ones. */
+enum { SAME_LONG = 128, SAME_LONG_MS = 2560 };
 
 /* What observe mode says once. */
 #define ESTIMATE_LEAST 0.01
@@ -74,10 +78,10 @@ static void learn_again(struct learner *learner)
 static void adapt_stretch(struct learner *learner)
 {
     uint32_t same = learner->epochs - learner->same_since;
-    uint64_t same_ms = learner->now_ms - learner->same_since_ms;
+    uint64_t same_ms = learner->active_ms - learner->same_since_ms;
     if (same < SAME_LEAST && same_ms < SAME_LEAST_MS && learner->stretch < STRETCH_MOST)
         learner->stretch++;
-    else if (same >= SAME_LONG && learner->stretch > 0)
+    else if ((same >= SAME_LONG || same_ms >= SAME_LONG_MS) && learner->stretch > 0)
         learner->stretch--;
     learner->same_since = learner->epochs;
 }
@@ -86,7 +90,7 @@ static void learn_of_new_phase(struct learner *learner)
 {
     learner->drifts++;
     adapt_stretch(learner);
-    learner->same_since_ms = learner->now_ms;
+    learner->same_since_ms = learner->active_ms;
     ledger_forget_gain(&learner->ledger);
     learner->arms[learner->champion].proven = learner->champion != MODES_ARM ? learner->drifts : 0;
     learn_again(learner);
@@ -95,8 +99,7 @@ static void learn_of_new_phase(struct learner *learner)
 static void freeze(struct learner *learner)
 {
     learner->challenger = learner->champion;
-    learner->since_ms = learner->now_ms;
-    drift_begin(&learner->drift);
+    learner->since_ms = learner->active_ms;
     go_to(learner, LEARNER_FROZEN);
 }
 
@@ -162,8 +165,8 @@ static enum verdict play(struct learner *learner, const struct epoch *epoch)
         return VERDICT_WORSE;
     if (progress == MATCH_GOES_ON)
         return VERDICT_OPEN;
-    learner->match_ms = learner->now_ms - learner->match_since_ms;
-    learner->match_since_ms = learner->now_ms;
+    learner->match_ms = learner->active_ms - learner->match_since_ms;
+    learner->match_since_ms = learner->active_ms;
     enum verdict verdict = contest_judge(learner);
     if (verdict == VERDICT_OPEN)
         match_begin(&learner->match, !learner->match.b_first);
@@ -215,7 +218,7 @@ static bool can_audit(const struct learner *learner)
 /* Finds a match to play. False: there is none that promises anything. */
 static bool begin_match(struct learner *learner)
 {
-    learner->match_since_ms = learner->now_ms;
+    learner->match_since_ms = learner->active_ms;
     if (learner->audit_is_due && can_audit(learner)) {
         contest_audit(learner);
         return true;
@@ -230,8 +233,10 @@ static void step_learning(struct learner *learner, const struct epoch *epoch)
             learner->restless++;
         else
             see(learner, epoch);
-        if (learner->watched >= WATCH_EPOCHS && ledger_may_try(&learner->ledger) && !begin_match(learner))
+        if (learner->watched >= WATCH_EPOCHS && ledger_may_try(&learner->ledger) && !begin_match(learner)) {
+            drift_begin(&learner->drift);
             freeze(learner);
+        }
         return;
     }
     enum verdict verdict = play(learner, epoch);
@@ -263,16 +268,18 @@ static bool begin_canary(struct learner *learner)
     return begins;
 }
 
+/* The same champion goes on: what its cost was before the canary is what is compared with. */
 static void after_canary(struct learner *learner)
 {
     learner->canary_after = learner->canary_after < CANARY_MOST ? learner->canary_after * 2 : CANARY_MOST;
+    drift_go_on(&learner->drift);
     freeze(learner);
 }
 
 static bool is_time_for_canary(const struct learner *learner)
 {
     uint64_t wait_ms = learner->match_ms * learner->canary_after / EPOCHS_PER_MATCH;
-    return learner->drift.epochs >= learner->canary_after && learner->now_ms - learner->since_ms >= wait_ms
+    return learner->drift.epochs >= learner->canary_after && learner->active_ms - learner->since_ms >= wait_ms
            && ledger_may_try(&learner->ledger);
 }
 
@@ -293,6 +300,7 @@ static void step_frozen(struct learner *learner, const struct epoch *epoch)
 static void step_canary(struct learner *learner, const struct epoch *epoch)
 {
     enum verdict verdict = play(learner, epoch);
+    unsigned before = learner->champion;
     bool is_audit = learner->challenger == MODES_ARM;
     if (verdict == VERDICT_OPEN)
         return;
@@ -308,16 +316,21 @@ static void step_canary(struct learner *learner, const struct epoch *epoch)
         learner->rollbacks += verdict == VERDICT_WORSE ? 1 : 0;
         drop_challenger(learner);
     }
-    if (verdict == VERDICT_BETTER)
+    if (verdict == VERDICT_BETTER) {
         learn_again(learner);
-    else
+        learner->arms[before].judged = is_audit; /* it has just lost */
+    } else {
         after_canary(learner);
+    }
 }
 
 static void step_rest(struct learner *learner)
 {
-    if (--learner->rest == 0)
-        learn_again(learner);
+    if (--learner->rest > 0)
+        return;
+    learner->same_since = learner->epochs; /* nobody has looked whether it is the same program */
+    learner->same_since_ms = learner->active_ms;
+    learn_again(learner);
 }
 
 /* One change that promises enough, each once: nothing is tried. */
@@ -358,9 +371,10 @@ static unsigned next_in_force(const struct learner *learner)
 
 void learner_step(struct learner *learner, const struct epoch *epoch)
 {
-    if (learner->epochs++ == 0)
-        learner->same_since_ms = epoch->end_ms - epoch->ms; /* of the program before, nothing is known */
+    /* Of the program before the first epoch, nothing is known; later, settling and pauses lie between epochs. */
+    uint64_t ms = learner->epochs++ == 0 ? epoch->ms : epoch->end_ms - learner->now_ms;
     learner->now_ms = epoch->end_ms;
+    learner->active_ms += epoch->work_ns == 0 ? ms : min_size(ms, epoch->work_ns * PAUSED_PART / 1000000);
     ledger_add(&learner->ledger, epoch, force(learner));
     if (learner->in_force == learner->champion) {
         learner->champion_ns = epoch_compared_ns(epoch);
@@ -411,7 +425,7 @@ uint64_t learner_delay_ms(const struct learner *learner)
 
 uint64_t learner_patience_ms(const struct learner *learner)
 {
-    return (learner->now_ms - learner->same_since_ms) / DELAYS_PER_MATCH;
+    return (learner->active_ms - learner->same_since_ms) / DELAYS_PER_MATCH;
 }
 
 int64_t learner_saved_ppm(const struct learner *learner)

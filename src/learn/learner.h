@@ -44,6 +44,7 @@ struct learner {
     unsigned parts;      /* of enum learn_part */
     uint64_t random;
     uint64_t now_ms;     /* of the epochs */
+    uint64_t active_ms;  /* of them and of what lies between, without the process's pauses; of such are the times below */
 
     struct arm arms[ARMS];
     uint32_t made;       /* arms, so far */

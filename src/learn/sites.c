@@ -178,7 +178,7 @@ static void decide(uint32_t number, struct large_site *site, uint64_t ms)
     uint32_t price_ns = load_relaxed(&policy.memory_price);
     unsigned after = patience_choose(&trials, before, age_ms, price_ns);
     if (after != before) {
-        bool applied = policy.learn == LEARN_ON;
+        bool applied = load_relaxed(&policy.learn) == LEARN_ON;
         int64_t saves = patience_saves(&trials, after, age_ms, price_ns) - patience_saves(&trials, before, age_ms, price_ns);
         decision_note(&(struct decision){
             .ms = ms,

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/fail.h"
 #include "config/knobs.h"
 #include "config/policy.h"
@@ -176,6 +177,39 @@ static void a_trial_without_requests_goes_on(void)
         play_records();
 }
 
+enum { DELAY_MS = 1000, SLOW_BEAT_MS = 50, SLOW_ROUNDS = 10 << 20, SWITCHES = 4 };
+
+static unsigned switches; /* to another time */
+
+/* No epoch ends before what is in force since then shows. */
+static void tick_slowly(struct heap *heap)
+{
+    static uint64_t in_force;
+    static uint64_t switched_ms;
+    uint64_t before = summary_now().epochs;
+    fake_clock_set(now_ms += SLOW_BEAT_MS);
+    learn_beat(heap);
+    CHECK(summary_now().epochs == before || now_ms - switched_ms >= DELAY_MS);
+    uint64_t now_in_force = knob_get(KNOB_PURGE_MS, 0);
+    if (in_force != 0 && now_in_force != in_force) {
+        switched_ms = now_ms;
+        switches++;
+    }
+    in_force = now_in_force;
+}
+
+static void after_the_trial_of_a_time_it_settles_too(void)
+{
+    hak_free(hak_malloc(RECORD));
+    start(LEARN_ON);
+    fake_os_refuse(FAKE_RANDOM | FAKE_USAGE, 1, FAKE_EVERY); /* the clock is not that of the work: most of its time would be pauses */
+    knob_set(KNOB_PURGE_MS, 0, DELAY_MS / 2);
+    heap_events.heartbeat = tick_slowly;
+    for (int rounds = 0; rounds < SLOW_ROUNDS && switches < SWITCHES; rounds++)
+        play_records();
+    CHECK(switches == SWITCHES);
+}
+
 static void observing_sets_nothing(void)
 {
     start(LEARN_OBSERVE);
@@ -291,6 +325,17 @@ static void wait_for_who_is_stuck(void)
     }
 }
 
+/* Who was at work is not there in the child, and what was in force may have been on trial. */
+static void check_forked_meanwhile(void)
+{
+    knob_set(KNOB_PURGE_MS, 0, 77);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(is_as_the_mode_says() ? 0 : 1);
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 /* Whatever is in force then: it may be on trial. */
 static void what_is_in_force_while_the_learner_works_is_not_saved(void)
 {
@@ -304,6 +349,7 @@ static void what_is_in_force_while_the_learner_works_is_not_saved(void)
     worker_begin(&worker, play_first_epoch, NULL);
     wait_for_who_is_stuck();
     CHECK(!learn_show_best());
+    check_forked_meanwhile();
     int reader = open(path, O_RDONLY | O_NONBLOCK);
     CHECK(reader >= 0);
     worker_wait(&worker);
@@ -382,6 +428,7 @@ int main(void)
         UNIT_TEST(learns_to_keep_more),
         UNIT_TEST(a_trial_that_has_lost_is_ended),
         UNIT_TEST(a_trial_without_requests_goes_on),
+        UNIT_TEST(after_the_trial_of_a_time_it_settles_too),
         UNIT_TEST(observing_sets_nothing),
         UNIT_TEST(off_is_off),
         UNIT_TEST(another_mode_begins_anew),

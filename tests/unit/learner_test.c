@@ -37,6 +37,24 @@ static void a_late_beginning_is_one(void)
     CHECK(learner_patience_ms(&learner) > EPOCH_MS && learner_patience_ms(&learner) < 1001 * EPOCH_MS);
 }
 
+/* In a pause the program is neither the same nor another: what takes long is not tried for its sake. */
+static void pauses_are_no_time(void)
+{
+    begin(false, LEARN_ALL);
+    (void)until(&usual, LEARNER_FROZEN);
+    uint64_t patience_ms = learner_patience_ms(&learner);
+    now_ms += 3600 * 1000;
+    step(&usual);
+    CHECK(learner_patience_ms(&learner) <= patience_ms + EPOCH_MS);
+    (void)until(&usual, LEARNER_CANARY);
+    struct epoch first = epoch_of(&usual);
+    now_ms += 3600 * 1000;
+    first.ms += 3600 * 1000;
+    step_with(first);
+    (void)until(&usual, LEARNER_FROZEN);
+    CHECK(until(&usual, LEARNER_CANARY) < 200);
+}
+
 static void plays_pairs(void)
 {
     begin(false, LEARN_ALL);
@@ -128,6 +146,33 @@ static void another_program_in_a_canary_is_learned_anew(void)
     CHECK(until(&large, LEARNER_LEARNS) < MATCH_EPOCHS && learner.drifts == 1 && learner.rollbacks == 0);
 }
 
+/* What it costs more then is not the challenger's loss. */
+static void another_program_between_the_first_epochs_of_a_canary(void)
+{
+    begin(false, LEARN_ALL);
+    do {
+        (void)until(&usual, LEARNER_FROZEN);
+        (void)until(&usual, LEARNER_CANARY);
+    } while (learner.match.b_first || learner.challenger == MODES_ARM);
+    uint32_t rollbacks = learner.rollbacks;
+    struct epoch first = epoch_of(&usual);
+    const struct costs large = {.mode = 10 * first.ns[COST_REFILLS], .doubling = 1, .other = 1, .is_large = true};
+    step_with(first);
+    CHECK(until(&large, LEARNER_LEARNS) < MATCH_EPOCHS && learner.drifts == 1 && learner.rollbacks == rollbacks);
+}
+
+/* A canary is no new reference: a change during it would not be seen. */
+static void what_has_changed_during_a_canary_is_seen_after_it(void)
+{
+    begin(false, LEARN_ALL);
+    (void)until(&usual, LEARNER_FROZEN);
+    (void)until(&usual, LEARNER_CANARY);
+    struct costs dearer = usual;
+    dearer.mode = usual.mode * 3 / 2;
+    (void)until(&dearer, LEARNER_FROZEN);
+    CHECK(until(&dearer, LEARNER_LEARNS) <= 4 && learner.drifts == 1);
+}
+
 /* Until the learner has seen that it is another program now; each epoch is `ms` long. */
 static void another_program(bool is_large, uint64_t ms, int epochs)
 {
@@ -150,7 +195,7 @@ static void only_short_turns_make_epochs_longer(void)
     uint32_t drifts = learner.drifts;
     for (int turn = 0; turn < 8; turn++)
         another_program(turn % 2 != 0, 80, 40);
-    CHECK(learner.drifts >= drifts + 3 && learner.stretch <= stretch);
+    CHECK(learner.drifts >= drifts + 3 && learner.stretch < stretch);
 }
 
 static void one_dear_epoch_is_none(void)
@@ -185,6 +230,7 @@ static void a_champion_that_no_longer_pays_is_rolled_back(void)
 {
     begin(false, LEARN_ALL);
     (void)until(&usual, LEARNER_FROZEN);
+    unsigned was = learner.champion;
     struct costs turned = {.mode = (uint64_t)cost_of(&usual, champion()), .doubling = 1, .other = 1};
     for (int i = 0; i < 8; i++)
         step(&turned);
@@ -193,6 +239,7 @@ static void a_champion_that_no_longer_pays_is_rolled_back(void)
     (void)until(&turned, LEARNER_LEARNS);
     CHECK(learner.drifts == 0 && learner.rollbacks == 1 && learner.champion == MODES_ARM);
     CHECK(learner_arm(&learner)->count == 0 && learner.ledger.gain == 0);
+    CHECK(learner.arms[was].judged); /* and is not tried again at once */
 }
 
 static void a_canary_that_costs_more_changes_nothing(void)
@@ -268,6 +315,8 @@ static void a_restless_program_is_left_alone(void)
     for (int i = 0; learner.kills == 0 && i < LIMIT; i++)
         step(i / 3 % 2 == 0 ? &usual : &other);
     CHECK(learner.state == LEARNER_RESTS && learner.restless == 0);
+    (void)until(&usual, LEARNER_LEARNS);
+    CHECK(learner_patience_ms(&learner) == 0); /* nobody has looked meanwhile */
     begin(false, LEARN_ALL);
     for (int i = 0; learner.kills == 0 && i < LIMIT; i++) {
         struct epoch epoch = epoch_of(&usual);
@@ -316,6 +365,7 @@ int main(void)
         UNIT_TEST(begins_with_the_modes_values),
         UNIT_TEST(begins_with_what_was_loaded_and_audits_it),
         UNIT_TEST(a_late_beginning_is_one),
+        UNIT_TEST(pauses_are_no_time),
         UNIT_TEST(plays_pairs),
         UNIT_TEST(learns_and_freezes),
         UNIT_TEST(a_good_policy_stays),
@@ -324,6 +374,8 @@ int main(void)
         UNIT_TEST(another_cost_is_another_program),
         UNIT_TEST(other_sizes_are_another_program),
         UNIT_TEST(another_program_in_a_canary_is_learned_anew),
+        UNIT_TEST(another_program_between_the_first_epochs_of_a_canary),
+        UNIT_TEST(what_has_changed_during_a_canary_is_seen_after_it),
         UNIT_TEST(only_short_turns_make_epochs_longer),
         UNIT_TEST(one_dear_epoch_is_none),
         UNIT_TEST(canaries_come_ever_more_rarely),

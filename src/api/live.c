@@ -78,7 +78,7 @@ static struct live *open_page(const char *path, int *error)
 /* The parent's page is not for its child to write. */
 static void make_page(void)
 {
-    char path[PATH_MOST + NAME_MOST];
+    static char path[PATH_MOST + NAME_MOST]; /* a heartbeat may be on the stack of a signal handler */
     if (page != NULL)
         forget_page();
     store_release(&pid, (uint32_t)getpid()); /* the parent's page is nobody's by now */
@@ -139,6 +139,13 @@ struct control_words *live_words(void)
         return NULL;
     struct live *now = load_acquire(&page);
     return now != NULL ? &now->words : NULL;
+}
+
+/* In a child that is the first process of a PID namespace, as its parent is of its own, the numbers are the same. */
+void live_forked(void)
+{
+    store_release(&pid, 0u);
+    claim_drop(&writer);
 }
 
 void live_end(void)

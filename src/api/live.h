@@ -20,6 +20,9 @@ struct control_words *live_words(void);
 /* Has this process tried to make one? Not so a fork's child at first. */
 bool live_is_own(void);
 
+/* In a fork's child: the page is its parent's. */
+void live_forked(void);
+
 /* Removes it, if it is this process's. */
 void live_end(void);
 

@@ -8,7 +8,8 @@
 #include "os/out.h"
 #include "os/scratch.h"
 
-enum { BUFFER_BYTES = 4096 };
+/* For where there is no memory. Small: this may run on the stack of a signal handler. */
+enum { BUFFER_BYTES = 256 };
 
 /* An object of many threads is longer: it is tried again with twice as much. */
 #define FIRST_TRY (64 * KIB)

@@ -21,6 +21,7 @@
 #include "heap/fork.h"
 #include "observe/profile_dump.h"
 #include "os/handler.h"
+#include "os/output.h"
 
 enum { SERIES_MS = 1000, LIVE_MS = 200 };
 
@@ -39,13 +40,15 @@ static void append_to(const char *path)
         warn_once(path, error);
 }
 
-/* To where reports go. */
+static struct output_identity error_file; /* at the start */
+
+/* To where reports go; but not over what the program has opened since under stderr's number. */
 static void write_report(void)
 {
     const char *path = fail_report_file();
     if (path[0] != '\0')
         append_to(path);
-    else
+    else if (output_overwrites_nothing(STDERR_FILENO, error_file))
         (void)stats_write_to(STDERR_FILENO);
 }
 
@@ -158,10 +161,12 @@ static void ask_for_report(int number, siginfo_t *info, void *context)
     ask_elsewhere();
 }
 
-static void listen(void)
+static COLD void prepare_report(void)
 {
     struct sigaction before;
-    os_set_handler(policy.stats_signal, ask_for_report, &before);
+    error_file = output_identify(STDERR_FILENO);
+    if (policy.stats == STATS_BY_SIGNAL)
+        os_set_handler(policy.stats_signal, ask_for_report, &before);
 }
 
 void watch_start(void)
@@ -175,8 +180,8 @@ void watch_start(void)
     hak_control.base_count = (uint32_t)metric_base_count;
     store_release(&hak_control.metric_count, (uint32_t)metric_count);
     heap_events.asked = serve_asked;
-    if (policy.stats == STATS_BY_SIGNAL)
-        listen();
+    if (policy.stats == STATS_AT_EXIT || policy.stats == STATS_BY_SIGNAL)
+        prepare_report();
     if (path_of(PATH_LIVE)[0] != '\0')
         (void)live_update();
 }
@@ -184,6 +189,7 @@ void watch_start(void)
 /* What is asked for is asked of the parent. */
 void watch_forked(void)
 {
+    live_forked();
     store_relaxed(&hak_control.words.request, (uint32_t)REQUEST_NONE);
     store_relaxed(&report_is_wanted, 0u);
 }

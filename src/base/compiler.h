@@ -24,8 +24,10 @@ enum { HARDENED = HAK_HARDENED };
 #define WEAK __attribute__((weak))
 /* A function that glibc has, and other libcs may not have. A weak reference alone would not bring it in from glibc's archive. */
 #if defined(__GLIBC__)
+#define IS_GLIBC 1
 #define OF_GLIBC
 #else
+#define IS_GLIBC 0
 #define OF_GLIBC WEAK
 #endif
 #define ALIGNED(n) __attribute__((aligned(n)))

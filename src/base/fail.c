@@ -19,7 +19,7 @@
 
 void (*fail_also)(void);
 
-enum { LINE_MOST = 512, PATH_MOST = 4096, WAITS_MOST = 100, WAIT_MS = 10 };
+enum { LINE_MOST = 512, PATH_MOST = 4096 };
 
 /* "": stderr. */
 static char report_path[PATH_MOST];
@@ -32,31 +32,11 @@ static size_t make_line(char line[LINE_MOST], const char *kind, const char *form
     return length;
 }
 
-/* Of a pipe that is full, and does not block who writes to it. In all, a process waits so long and no longer. */
-static bool wait_for_reader(int file)
-{
-    static uint32_t waited;
-    struct pollfd ready = {.fd = file, .events = POLLOUT};
-    struct timespec step = {.tv_nsec = WAIT_MS * 1000000L}; /* the kernel writes what is left of it */
-    if (add_relaxed(&waited, 1u) >= WAITS_MOST)
-        return false;
-    (void)kernel(SYS_ppoll, (long)&ready, 1, (long)&step, 0, 0);
-    return true;
-}
-
 /* False: not all is written. */
 static bool write_all(int file, const char *line, size_t length)
 {
-    for (;;) {
-        size_t written;
-        int error = write_whole(file, line, length, &written);
-        if (error == 0)
-            return true;
-        if (error != EAGAIN || !wait_for_reader(file))
-            return false;
-        line += written;
-        length -= written;
-    }
+    size_t written;
+    return write_whole(file, line, length, &written) == 0;
 }
 
 /* The same, of several pieces: in one call, unless the kernel takes less than all. */

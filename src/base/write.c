@@ -1,11 +1,13 @@
 #include "base/write.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
+#include "base/atomic.h"
 #include "base/kernel.h"
 
 /* A set of signals as the kernel has it. */
@@ -55,6 +57,20 @@ long write_quietly(int file, const struct iovec *parts, int count)
     return call_quietly(SYS_writev, file, (long)parts, count);
 }
 
+enum { WAITS_MOST = 100, WAIT_MS = 10 };
+
+/* Of a pipe that is full, and does not block who writes to it. In all, a process waits so long and no longer. */
+static bool wait_for_reader(int file)
+{
+    static uint32_t waited;
+    struct pollfd ready = {.fd = file, .events = POLLOUT};
+    struct timespec step = {.tv_nsec = WAIT_MS * 1000000L}; /* the kernel writes what is left of it */
+    if (add_relaxed(&waited, 1u) >= WAITS_MOST)
+        return false;
+    (void)kernel(SYS_ppoll, (long)&ready, 1, (long)&step, 0, 0);
+    return true;
+}
+
 int write_whole(int file, const char *bytes, size_t length, size_t *written)
 {
     *written = 0;
@@ -63,7 +79,7 @@ int write_whole(int file, const char *bytes, size_t length, size_t *written)
         long n = write_quietly(file, &rest, 1);
         if (n == 0)
             return EIO;
-        if (is_error(n) && n != -EINTR)
+        if (is_error(n) && n != -EINTR && !(n == -EAGAIN && wait_for_reader(file)))
             return (int)-n;
         *written += is_error(n) ? 0 : (size_t)n;
     }

@@ -165,10 +165,10 @@ static bool expand(const char *pattern, char *path, size_t most)
 
 int profile_dump_asked(void)
 {
-    char path[OUTPUT_PATH_MOST];
     if (policy.profile_path == NULL || load_relaxed(&current_profiler) == NULL)
         return 0;
-    int error = expand(policy.profile_path, path, sizeof path) ? profile_dump(path) : ENAMETOOLONG;
+    char *path = scratch_take(OUTPUT_PATH_MOST); /* not on the stack: a signal handler's may be small */
+    int error = path == NULL ? ENOMEM : expand(policy.profile_path, path, OUTPUT_PATH_MOST) ? profile_dump(path) : ENAMETOOLONG;
     if (error != 0)
         warn("HAKMEM_PROFILE: the profile was not written to %s: error %d", path, error);
     return error;

@@ -27,6 +27,20 @@ bool output_is_special(const char *path)
            && !S_ISREG(status.st_mode);
 }
 
+struct output_identity output_identify(int file)
+{
+    struct stat status = {0};
+    (void)kernel(SYS_fstat, file, (long)&status, 0, 0, 0);
+    return (struct output_identity){status.st_dev, status.st_ino, S_ISREG(status.st_mode)};
+}
+
+bool output_overwrites_nothing(int file, struct output_identity before)
+{
+    struct output_identity now = output_identify(file);
+    long flags = kernel(SYS_fcntl, file, F_GETFL, 0, 0, 0);
+    return !now.is_ordinary || (now.device == before.device && now.file == before.file) || (!is_error(flags) && (flags & O_APPEND) != 0);
+}
+
 /* Under a name that no other process takes for its own: in another container there may be one with this number. */
 static long open_new(struct output *output, const char *path)
 {
@@ -40,6 +54,13 @@ static long open_new(struct output *output, const char *path)
     return file;
 }
 
+/* O_CREAT: a pipe that another user has put into a directory for everybody is then refused by the kernel (fs.protected_fifos), instead of
+ * being waited for. */
+static long open_special(const char *path)
+{
+    return kernel(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS | O_CREAT, 0600, 0);
+}
+
 static void open_file(struct output *output, const char *path, bool in_place)
 {
     size_t length = strlen(path);
@@ -48,7 +69,7 @@ static void open_file(struct output *output, const char *path, bool in_place)
     if (length == 0 || length >= OUTPUT_PATH_MOST)
         file = length == 0 ? -ENOENT : -ENAMETOOLONG;
     else
-        file = in_place ? kernel(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS, 0, 0) : open_new(output, path);
+        file = in_place ? open_special(path) : open_new(output, path);
     out_to_open_file(&output->out, is_error(file) ? -1 : (int)file, output->text, sizeof output->text);
     note_error(output, file);
 }

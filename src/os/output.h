@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "os/out.h"
 
@@ -25,6 +26,19 @@ void output_open(struct output *output, const char *path);
 
 /* The same, but what is there is replaced, whatever it is: nobody waits for who reads a pipe. */
 void output_open_new(struct output *output, const char *path);
+
+/* Which file a descriptor stands for; of a closed one, none. */
+struct output_identity {
+    uint64_t device;
+    uint64_t file;
+    bool is_ordinary;
+};
+
+struct output_identity output_identify(int file);
+
+/* Is it the same file as before, one to whose end all is written, or no ordinary one? A program may have closed the descriptor, and got its
+ * number for a file of its own. */
+bool output_overwrites_nothing(int file, struct output_identity before);
 
 /* Is there something at the path that is no ordinary file? */
 bool output_is_special(const char *path);

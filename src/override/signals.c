@@ -61,6 +61,13 @@ static sigaction_function *libc_sigaction(void)
     return function;
 }
 
+/* Others that were preloaded after us may keep a handler to themselves, or wait in there for another thread: what the kernel calls is
+ * theirs to say, and handlers come to them as the program gave them. */
+static bool is_libcs(sigaction_function *function)
+{
+    return IS_GLIBC ? function == __sigaction : function != NULL; /* other libcs do not show theirs */
+}
+
 static FRAGILE void run(int number, siginfo_t *info, void *context)
 {
     plain_handler *handler = load_relaxed(&table[number].handler);
@@ -149,7 +156,7 @@ static void end_change(struct change change)
 }
 
 /* libc's, with the wrapper as what the kernel calls, if there is to be a handler. */
-static int change_action(int number, const struct sigaction *action, struct sigaction *old)
+static int change_action(sigaction_function *libc, int number, const struct sigaction *action, struct sigaction *old)
 {
     plain_handler *old_handler = load_relaxed(&table[number].handler);
     bool old_full = load_relaxed(&table[number].full);
@@ -166,7 +173,7 @@ static int change_action(int number, const struct sigaction *action, struct siga
         store_relaxed(&table[number].handler, action->sa_handler);
         store_relaxed(&table[number].full, (action->sa_flags & SA_SIGINFO) != 0);
     }
-    int result = libc_sigaction()(number, calls_wrapper ? &wrapped : action, old);
+    int result = libc(number, calls_wrapper ? &wrapped : action, old);
     if (result != 0 && wraps) {
         store_relaxed(&table[number].handler, old_handler);
         store_relaxed(&table[number].full, old_full);
@@ -183,13 +190,13 @@ HAK_EXPORT int sigaction(int number, const struct sigaction *restrict action, st
         errno = libc == NULL ? ENOSYS : EINVAL;
         return -1;
     }
-    if (old == NULL && (action == NULL || !os_has_handler(action)))
-        return libc(number, action, NULL);
+    if (!is_libcs(libc) || (old == NULL && (action == NULL || !os_has_handler(action))))
+        return libc(number, action, old);
     /* What the caller points to is touched while signals may come: it may not be there. */
     struct sigaction wanted = action != NULL ? *action : (struct sigaction){0};
     struct sigaction before;
     struct change change = begin_change();
-    int result = change_action(number, action != NULL ? &wanted : NULL, &before);
+    int result = change_action(libc, number, action != NULL ? &wanted : NULL, &before);
     end_change(change);
     if (result == 0 && old != NULL)
         *old = before;
@@ -201,7 +208,7 @@ void os_call_first(int number, os_handler *handler)
     struct sigaction action;
     struct sigaction alone = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigaction_function *libc = libc_sigaction();
-    if (libc == NULL || libc(number, NULL, &action) != 0)
+    if (!is_libcs(libc) || libc(number, NULL, &action) != 0)
         return;
     store_relaxed(&table[number].first, handler);
     if (action.sa_handler == SIG_DFL) {

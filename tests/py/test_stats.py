@@ -115,6 +115,20 @@ class Statistics(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         self.check_sums(checked(report.read_text()))
 
+    def test_at_exit_writes_over_no_file_that_has_come_under_its_number(self) -> None:
+        opened = self.directory / "opened"
+        program = (
+            "import os, sys; os.close(2); file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | int(sys.argv[2])); "
+            "assert file == 2; os.write(file, b'data\\n')"
+        )
+        for flags, lines in ((0, 1), (os.O_APPEND, 2)):
+            with self.subTest(flags):
+                run(program, str(opened), str(flags), HAKMEM_STATS="exit")
+                text = opened.read_text()
+                self.assertTrue(text.startswith("data\n"))
+                self.assertEqual(len(text.splitlines()), lines)
+                opened.unlink()
+
     def test_what_is_not_written_is_said(self) -> None:
         prefix = "hakmem: warning: HAKMEM_STATS: the statistics were not written to"
         for settings, path, error in (

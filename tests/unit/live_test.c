@@ -203,10 +203,24 @@ static void children_have_their_own(void)
     end();
 }
 
+/* The parent's number may be its own too, in another namespace. */
+static void a_child_of_the_same_number_leaves_the_page(void)
+{
+    make_directory();
+    CHECK(live_update() != NULL && live_is_own());
+    pid_t own = getpid();
+    live_forked();
+    CHECK(getpid() == own && !live_is_own() && live_words() == NULL);
+    live_end();
+    CHECK(access(path, F_OK) == 0);
+    CHECK(live_update() != NULL && live_is_own()); /* one of its own */
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(grows_with_its_text),
+        UNIT_TEST(grows_with_its_text), UNIT_TEST(a_child_of_the_same_number_leaves_the_page),
         UNIT_TEST(lives_without_memory_for_its_text),
         UNIT_TEST(lives_without_memory),
         UNIT_TEST(lives_with_a_limit_on_files),

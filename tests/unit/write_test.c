@@ -2,10 +2,12 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/write.h"
@@ -114,6 +116,45 @@ static void a_signal_that_waits_for_the_program_waits_on(void)
     CHECK(close(file) == 0 && signal(SIGPIPE, SIG_DFL) != SIG_ERR);
 }
 
+enum { LONG = 300000 };
+
+static void read_all(int file)
+{
+    static char piece[4096];
+    size_t all = 0;
+    for (ssize_t got; (got = read(file, piece, sizeof piece)) > 0;) {
+        all += (size_t)got;
+        usleep(100);
+    }
+    _exit(all == LONG ? 0 : 1);
+}
+
+/* Longer than what the pipe holds, which does not block who writes. */
+static void a_reader_is_waited_for(void)
+{
+    static char text[LONG];
+    int ends[2], status;
+    size_t written;
+    CHECK(pipe(ends) == 0 && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+    pid_t reader = fork();
+    CHECK(reader >= 0);
+    if (reader == 0) {
+        CHECK(close(ends[1]) == 0);
+        read_all(ends[0]);
+    }
+    CHECK(write_whole(ends[1], text, LONG, &written) == 0 && written == LONG);
+    CHECK(close(ends[1]) == 0 && waitpid(reader, &status, 0) == reader && status == 0);
+}
+
+static void but_not_for_ever(void)
+{
+    static char text[LONG];
+    int ends[2];
+    size_t written;
+    CHECK(pipe(ends) == 0 && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+    CHECK(write_whole(ends[1], text, LONG, &written) == EAGAIN && written > 0 && written < LONG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +162,8 @@ int main(void)
         UNIT_TEST(a_pipe_that_nobody_reads_ends_nothing),
         UNIT_TEST(nor_does_a_file_at_its_limit),
         UNIT_TEST(a_signal_that_waits_for_the_program_waits_on),
+        UNIT_TEST(a_reader_is_waited_for),
+        UNIT_TEST(but_not_for_ever),
     };
     return cmocka_run_group_tests_name("write", tests, NULL, NULL);
 }

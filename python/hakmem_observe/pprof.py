@@ -25,8 +25,8 @@ _OWN = re.compile(
 _LIFETIMES = "lifetimes"
 _NOTE = "note: "
 _COUNT = re.compile(r"[0-9]{1,20}")
-_MOST_BYTES = 1 << 30
-"""Of a file when uncompressed: more is refused."""
+_MOST_BYTES = 1 << 28
+"""Of a file when uncompressed: more is refused. What is made of it needs many times as much memory."""
 
 
 class _Writer:
@@ -57,15 +57,21 @@ class _Writer:
             f" dropped={profile.dropped} peak_bytes={profile.peak_bytes}"
         )
         message.comment.extend(self.text(text) for text in (own, *(_NOTE + note for note in profile.notes)))
-        for module, number in self.modules.items():
-            self._module(module, number)
         for site in profile.sites:
             self._site(site)
+        self._modules()
         message.string_table.extend(self.strings)
         return gzip.compress(message.SerializeToString(deterministic=True), mtime=0)
 
-    def _module(self, module: Module, number: int) -> None:
-        frames = [call.frames for site in self.profile.sites for call in site.calls if call.module == module]
+    def _modules(self) -> None:
+        """After the sites, when all calls are known."""
+        frames: dict[Module | None, list[tuple[Frame, ...]]] = {}
+        for call in self.calls:
+            frames.setdefault(call.module, []).append(call.frames)
+        for module, number in self.modules.items():
+            self._module(module, number, frames.get(module, []))
+
+    def _module(self, module: Module, number: int, frames: list[tuple[Frame, ...]]) -> None:
         self.message.mapping.add(
             id=number,
             memory_start=module.start,
@@ -123,7 +129,7 @@ def decode(data: bytes) -> Profile:
         unpacker = zlib.decompressobj(wbits=31)
         plain = unpacker.decompress(data, _MOST_BYTES)
         if unpacker.unconsumed_tail:
-            raise NotAProfileError(f"a profile of more than {_MOST_BYTES >> 30} GiB")
+            raise NotAProfileError(f"a profile of more than {_MOST_BYTES >> 20} MiB")
         if not unpacker.eof:
             raise NotAProfileError("truncated")
         message = pprof_schema.Message.FromString(plain)

@@ -8,13 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem_cli.say import printable
+from hakmem_observe.names import is_standard
 from hakmem_observe.stacks import LIFETIMES, VALUES, Amount, Frame, Profile, Site, by_frame, sum_of
 from hakmem_observe.words import count, count_bytes, duration
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _CALLERS = 3
-_STANDARD = ("std::", "__gnu_cxx::")
-"""Whose callers say more than they do themselves."""
 _WIDTH = 120
 """Of what does not go to a terminal."""
 
@@ -81,4 +80,5 @@ def _where(frame: Frame, sites: list[Site], what: str) -> Text:
 
 
 def _callers(site: Site) -> tuple[Frame, ...]:
-    return tuple(one for one in site.frames()[1:] if not one.name.startswith(_STANDARD))[:_CALLERS]
+    """Without the standard library, whose callers say more than it does itself."""
+    return tuple(one for one in site.frames()[1:] if not is_standard(one.function))[:_CALLERS]

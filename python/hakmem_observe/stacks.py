@@ -17,6 +17,8 @@ ALLOCATORS = "|".join(
     (
         r"(__libc_|__)?(malloc|calloc|realloc|reallocarray|memalign|valloc|pvalloc|posix_memalign|aligned_alloc)",
         r"(std::pmr::)?operator new(\[\])?",
+        r"(__rustc(\[\w+\])?::)?__(rust|rdl|rg)_(alloc|alloc_zeroed|realloc)",
+        r"<?(alloc|std)::alloc::.*",
         r"(std::|__gnu_cxx::)?(__)?(new_allocator|allocator|allocator_traits)(<.*>)?::allocate",
         r"hak_.*",
     )

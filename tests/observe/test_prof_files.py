@@ -11,7 +11,8 @@ import shutil
 import subprocess
 import tempfile
 import unittest
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -22,7 +23,7 @@ from hakmem_cli import symbolize
 from hakmem_cli.say import CannotError
 from hakmem_observe import collapsed, elf, pprof, pprof_schema, profile_files, symbols
 from hakmem_observe.heap_profile import NotAProfileError, scale
-from hakmem_observe.stacks import Amount, Profile, sum_of
+from hakmem_observe.stacks import Amount, Module, Profile, Site, sum_of
 
 RATE = 16384
 # As sys/sdt.h lays out a probe, with one word for each of its names.
@@ -281,6 +282,27 @@ class Pprof(unittest.TestCase):
     def test_large_and_hostile_names_come_back(self) -> None:
         profile = fake_stacks.profile(300, hostile=True)
         self.assertEqual(pprof.decode(pprof.encode(profile)), profile)
+
+    def test_many_modules_are_no_more_looks_at_the_sites(self) -> None:
+        class Counted(tuple[Site, ...]):
+            looks = 0
+
+            def __iter__(self) -> Iterator[Site]:
+                type(self).looks += 1
+                return super().__iter__()
+
+        profile = fake_stacks.profile(20)
+        more = tuple(Module(at << 20, (at + 1) << 20, 0, f"/lib/{at}.so") for at in range(1 << 24, (1 << 24) + 100))
+        many = dataclasses.replace(profile, modules=(*profile.modules, *more), sites=Counted(profile.sites))
+        message = pprof_schema.Message.FromString(gzip.decompress(pprof.encode(many)))
+        self.assertLess(Counted.looks, 10)
+        self.assertEqual([one.id for one in message.mapping if one.has_functions], [1])
+
+    def test_one_that_grows_is_refused(self) -> None:
+        compressor = zlib.compressobj(1, wbits=31)
+        data = b"".join(compressor.compress(bytes(1 << 20)) for _ in range(257)) + compressor.flush()
+        with self.assertRaisesRegex(NotAProfileError, "^a profile of more than 256 MiB$"):
+            pprof.decode(data)
 
     def test_damage_is_one_error(self) -> None:
         data = pprof.encode(fake_stacks.profile(20))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from hakmem_cli.amounts import long_duration, plural
 from hakmem_cli.policy_lines import BINS, Line
 from hakmem_cli.policy_text import Part
 
@@ -28,7 +29,9 @@ def count_bytes(value: int) -> str:
 
 
 def duration(ms: int) -> str:
-    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:g} s"
+    if ms < 1000:
+        return f"{ms} ms"
+    return f"{ms / 1000:g} s" if ms < 60_000 else long_duration(ms // 1000)
 
 
 def share(millionths: float) -> str:
@@ -171,5 +174,6 @@ def evidence(part: Part) -> str:
         if part.saved
         else "how much it saves was not measured"
     )
-    epochs = "1 epoch" if part.epochs == 1 else f"{part.epochs} epochs"
-    return f"Learned in {epochs} over {duration(part.seconds * 1000)}; {saved}."
+    if part.epochs == 0:
+        return f"It names no epochs in which it was learned; {saved}."
+    return f"Learned in {plural(part.epochs, 'epoch')} over {duration(part.seconds * 1000)}; {saved}."

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hakmem_cli import policy_text, policy_words
+from hakmem_cli.amounts import grouped, plural
 from hakmem_cli.policy_lines import Line
 from hakmem_cli.policy_words import share
 from hakmem_cli.say import CannotError, printable
@@ -53,11 +54,6 @@ def _number(told: dict[str, Any], name: str) -> float:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
 
 
-def _plural(number: float, one: str) -> str:
-    many = "matches" if one == "match" else f"{one}s"
-    return f"{number:g} {one if number == 1 else many}"
-
-
 def _cost(told: dict[str, Any]) -> Iterator[str]:
     """In nanoseconds for each MiB that the program requests."""
     before, now, saved = (_number(told, name) for name in ("mode_cost", "cost", "saved_ppm"))
@@ -77,8 +73,12 @@ def _cost(told: dict[str, Any]) -> Iterator[str]:
 def _remembered(snapshot: Snapshot) -> Iterator[str]:
     told = snapshot.more.get("remembered")
     if isinstance(told, dict):
-        epochs, seconds = _plural(_number(told, "epochs"), "epoch"), _plural(_number(told, "seconds"), "second")
-        yield f"It began with what earlier runs had learned, in {epochs} over {seconds}."
+        epochs, ms = _number(told, "epochs"), int(_number(told, "seconds") * 1000)
+        if epochs:
+            over = policy_words.duration(ms)
+            yield f"It began with what earlier runs had learned, in {plural(epochs, 'epoch')} over {over}."
+        else:
+            yield "It began with a policy that names no epochs in which it was learned."
 
 
 def _rows(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
@@ -96,7 +96,8 @@ def _learner(snapshot: Snapshot) -> Iterator[str]:
     told = snapshot.more.get("learner")
     mode = f"mode {snapshot.mode}" if snapshot.mode else "the mode"
     if not isinstance(told, dict) or told.get("learns") == "off":
-        yield f"Nothing learns: the learner is off. What is in force are the values of {mode}."
+        but = ", but for what is listed below" if any(_knobs(snapshot)) else ""
+        yield f"Nothing learns: the learner is off. What is in force are the values of {mode}{but}."
         if _fitted(snapshot):
             yield "Size classes were opened or closed for it all the same, as in each process with large heaps."
         return
@@ -104,8 +105,9 @@ def _learner(snapshot: Snapshot) -> Iterator[str]:
         yield "The learner only watches: it changes nothing, and says what it would do. What it expects are estimates."
     epochs = _number(told, "epochs")
     if epochs:
-        rival = f", in {_plural(_number(told, 'matches'), 'match')} of policies" if _number(told, "matches") else ""
-        yield f"It has learned from {_plural(epochs, 'epoch')}{rival}."
+        matches = _number(told, "matches")
+        rival = f", in {plural(matches, 'match', 'matches')} of policies" if matches else ""
+        yield f"It has learned from {plural(epochs, 'epoch')}{rival}."
     else:
         yield "It has learned nothing yet: the program has not requested enough memory."
     state = told.get("state")
@@ -115,7 +117,7 @@ def _learner(snapshot: Snapshot) -> Iterator[str]:
     for name, text in _EVENTS.items():
         count = _number(told, name)
         if count:
-            yield text.format("once" if count == 1 else f"{count:g} times")
+            yield text.format("once" if count == 1 else f"{grouped(count)} times")
 
 
 def _is_below(value: object, most: int) -> bool:
@@ -144,7 +146,7 @@ def _decisions(series: list[Snapshot], most: int | None) -> Iterator[str]:
     if found:
         yield "Decisions, by seconds since the start:"
     if left_out > 0:
-        yield f"  … {_plural(left_out, 'earlier one')}: --all"
+        yield f"  … {plural(left_out, 'earlier one')}: --all"
     for one in found[max(left_out, 0) :]:
         yield f"  {one['seconds']:>9.1f}  {one['text']}"
 

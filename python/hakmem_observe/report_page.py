@@ -37,7 +37,8 @@ class Given:
 def render(given: Given) -> str:
     profile, series = given.profile, given.series
     last = series[-1] if series else None
-    chart = report_series.chart(series) if len(series) > 1 else None
+    # Snapshots of one moment, as of a program that ended at once, are no line over time.
+    chart = report_series.chart(series) if series and series[0].uptime_ms < series[-1].uptime_ms else None
     superslabs = report_map.of(last) if last else None
     data = {
         "chart": chart,

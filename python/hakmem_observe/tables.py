@@ -16,7 +16,7 @@ from hakmem_observe.snapshot import PARTS, RARE_PARTS, Number, Snapshot
 
 _BAR = 24
 _ROWS = 40
-# Of threads, and how the columns are called; those of the second half only where there is room.
+# Of threads, and how the columns are called.
 _OF_THREADS = {
     "live_bytes": "live",
     "cached_bytes": "cached",
@@ -27,7 +27,7 @@ _OF_THREADS = {
     "remote_sent_blocks": "sent",
     "remote_received_blocks": "received",
 }
-_ROOM = 100
+_ANY_WIDTH = 1 << 16
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -37,6 +37,14 @@ def _table(title: str, *columns: str) -> Table:
     )
     for i, column in enumerate(columns):
         table.add_column(column, justify="right" if i else "left", no_wrap=True)
+    return table
+
+
+def fitted(table: Table, console: Console) -> Table:
+    """Where there is no room, without its last columns: numbers that are cut off say nothing."""
+    options = console.options.update(max_width=_ANY_WIDTH)
+    while len(table.columns) > 1 and console.measure(table, options=options).maximum > console.width:
+        table.columns.pop()
     return table
 
 
@@ -106,10 +114,9 @@ def _left_out(table: Table, rows: list[Any]) -> None:
         table.caption_justify = "left"
 
 
-def threads(snapshot: Snapshot, width: int) -> Table:
+def threads(snapshot: Snapshot) -> Table:
     used = _columns(snapshot.threads, ())
-    names = list(_OF_THREADS)[: None if width >= _ROOM else len(_OF_THREADS) // 2]
-    more = [name for name in names if name in used or name.endswith("_bytes")]
+    more = [name for name in _OF_THREADS if name in used or name.endswith("_bytes")]
     table = _table("Threads", "heap", "thread", *(_OF_THREADS[name] for name in more))
     table.columns[0].justify = "right"
     rows = sorted(snapshot.threads, key=lambda row: -(row.get("requested_bytes") or 0))
@@ -178,8 +185,8 @@ def header(snapshot: Snapshot, what: str) -> str:
 
 def print_snapshot(snapshot: Snapshot, console: Console, what: str = "", explain: bool = False) -> None:
     parts: list[RenderableType] = [Text(header(snapshot, what), "bold"), "", memory(snapshot, explain)]
-    parts += [classes(snapshot)] if snapshot.classes else []
-    parts += [threads(snapshot, console.width)] if snapshot.threads else []
+    parts += [fitted(classes(snapshot), console)] if snapshot.classes else []
+    parts += [fitted(threads(snapshot), console)] if snapshot.threads else []
     for title, told in (("Counters", snapshot.counters), ("System calls", snapshot.os), ("Profiler", snapshot.profile)):
         parts += [numbers(title, told, snapshot, explain)] if told else []
     parts += [locks(snapshot)] if snapshot.locks else []

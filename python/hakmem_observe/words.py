@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hakmem_cli.amounts import grouped, long_duration
 from hakmem_cli.say import printable
 from hakmem_observe.snapshot import Number
 
@@ -74,7 +75,7 @@ def count(value: Number) -> str:
     if value is None:
         return "none"
     if abs(value) < 1e6:
-        return f"{value:,.0f}".replace(",", " ")
+        return grouped(value)
     for factor, letter in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(value) >= factor:
             return f"{value / factor:.3g} {letter}" if abs(value) < 999.5 * factor else f"{value / factor:.0f} {letter}"
@@ -90,13 +91,7 @@ def value(name: str, number: Number) -> str:
 
 def duration(ms: float) -> str:
     seconds = int(ms / 1000)
-    if seconds < 60:
-        return f"{ms / 1000:.1f} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60:02} s"
-    if seconds < 86400:
-        return f"{seconds // 3600} h {seconds // 60 % 60:02} min"
-    return f"{seconds // 86400} d {seconds // 3600 % 24:02} h"
+    return f"{ms / 1000:.1f} s" if seconds < 60 else long_duration(seconds)
 
 
 def plain(name: str) -> str:

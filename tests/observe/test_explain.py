@@ -69,7 +69,7 @@ class Statistics(unittest.TestCase):
         self.assertEqual(
             lines_of(learner=learner, remembered={"epochs": 1, "seconds": 20})[1:],
             [
-                "It began with what earlier runs had learned, in 1 epoch over 20 seconds.",
+                "It began with what earlier runs had learned, in 1 epoch over 20 s.",
                 "It has learned from 412 epochs, in 31 matches of policies.",
                 "It has settled: the best policy it knows is in force, and it watches whether the program changes.",
                 "For each MiB that the program requests, the allocator now costs 9 µs;"
@@ -82,6 +82,31 @@ class Statistics(unittest.TestCase):
         self.assertIn(
             "All in all, what was tried has cost 1.0 % more than it saved so far.",
             lines_of(learner={"learns": "on", "epochs": 1, "saved_ppm": -10000}),
+        )
+
+    def test_large_numbers_are_whole(self) -> None:
+        learner = {"learns": "on", "epochs": 1234567, "matches": 1234567, "drifts": 1234567}
+        told = lines_of(learner=learner, remembered={"epochs": 1234567, "seconds": 1234567})
+        self.assertEqual(
+            told[1:],
+            [
+                "It began with what earlier runs had learned, in 1 234 567 epochs over 14 d 06 h.",
+                "It has learned from 1 234 567 epochs, in 1 234 567 matches of policies.",
+                "The program changed 1 234 567 times, and was learned anew.",
+            ],
+        )
+
+    def test_a_policy_that_nobody_learned(self) -> None:
+        knobs = [{"name": "purge_ms", "value": 20, "of_mode": 1000, "pinned": False}]
+        self.assertEqual(
+            lines_of("balanced", knobs=knobs, remembered={"epochs": 0, "seconds": 0, "saved_ppm": 0})[1:],
+            [
+                "It began with a policy that names no epochs in which it was learned.",
+                "Nothing learns: the learner is off. What is in force are the values of mode balanced,"
+                " but for what is listed below.",
+                "Other than in mode balanced:",
+                "  - Free memory keeps its pages for 20 ms.",
+            ],
         )
 
     def test_observe_says_that_it_changes_nothing(self) -> None:

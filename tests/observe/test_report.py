@@ -99,6 +99,9 @@ class Report(unittest.TestCase):
         ids = self.page("s.json").ids()
         self.assertIn("memory", ids)
         self.assertNotIn("memory-chart", ids)
+        # A program that ends at once: two moments that are one.
+        Path("s.json").write_text(fake_series.text([{**one, "uptime_ms": 0} for one in told[-2:]]))
+        self.assertNotIn("memory-chart", self.page("s.json").ids())
 
     def test_poor_statistics(self) -> None:
         for told in (

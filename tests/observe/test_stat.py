@@ -15,10 +15,11 @@ from unittest import mock
 import fakes
 from prometheus_client import parser
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from rich.console import Console
 
-from hakmem_observe import stat
+from hakmem_observe import stat, tables
 from hakmem_observe.errors import EndedError, TornError
-from hakmem_observe.snapshot import read_series
+from hakmem_observe.snapshot import Snapshot, read_series
 
 
 class Forms(fakes.FakeTest):
@@ -35,6 +36,25 @@ class Forms(fakes.FakeTest):
         ):
             self.assertRegex(done.stdout, pattern)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+
+    def test_numbers_are_whole_or_left_out(self) -> None:
+        many = 123_456
+        sizes = [{"class": 1, "size": 3408, "live_blocks": many, "cached_blocks": 9, "slab_free_blocks": many}]
+        sizes = [{**row, "slabs": many, "refills": many, "flushes": many} for row in sizes]
+        heaps = [{"heap": many, "thread": many, "live_bytes": 1 << 40, "cached_bytes": many, "requested_bytes": many}]
+        heaps = [{**row, "refills": many, "flushes": many, "large_blocks": many} for row in heaps]
+        taken = Snapshot(pid=1, unix_ms=1, classes=sizes, threads=heaps)
+        for width, shown, left_out in (
+            (120, "live blocks.*free in slabs.*slabs.*refills.*flushes", "no such column"),
+            (80, "live blocks.*free in slabs.*slabs", "123 456 +123 456 +123 456"),
+            (40, "size +live +live blocks", "cached"),
+        ):
+            out = io.StringIO()
+            tables.print_snapshot(taken, Console(width=width, file=out))
+            self.assertNotIn("…", out.getvalue())
+            of_classes = out.getvalue().partition("Threads")[0]
+            self.assertRegex(of_classes, shown)
+            self.assertNotRegex(of_classes, left_out)
 
     def test_explains(self) -> None:
         done = fakes.hakmem("stat", str(self.start().pid), "--explain")

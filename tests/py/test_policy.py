@@ -396,6 +396,15 @@ class Command(Files):
         self.path.write_text(FIRST + own(evidence=(1, 2, 0)))
         self.assertIn("Learned in 1 epoch over 2 s;", self.hakmem("policy", "show", self.path).stdout)
 
+    def test_many_epochs_are_whole(self) -> None:
+        self.path.write_text(FIRST + own(evidence=(1234567, 1234567, 0)))
+        self.assertIn("Learned in 1 234 567 epochs over 14 d 06 h;", self.hakmem("policy", "show", self.path).stdout)
+
+    def test_one_that_nobody_learned(self) -> None:
+        self.path.write_text(FIRST + own("knob purge_ms 20", evidence=(0, 0, 0)))
+        said = "It names no epochs in which it was learned; how much it saves was not measured."
+        self.assertIn(said, self.hakmem("policy", "show", self.path).stdout)
+
     def test_show(self) -> None:
         self.path.write_text(FIRST + own("knob purge_ms 20"))
         done = self.hakmem("policy", "show", self.path)

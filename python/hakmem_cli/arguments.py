@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from hakmem_cli.say import CANNOT, CannotError, say
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 class Parser(argparse.ArgumentParser):
     """Errors in one line that says what is legal, with our exit code."""
+
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.color = False  # from Python 3.14 on the usage has escape sequences, which our one line shows as they are
 
     def error(self, message: str) -> NoReturn:
         usage = " ".join(self.format_usage().split()).replace("usage:", "use:", 1)

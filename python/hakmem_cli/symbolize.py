@@ -117,10 +117,18 @@ def _lines(call: _Call, places: list[str]) -> Iterator[str]:
             yield f"{call.start} in {function}{file} ({call.module}+{call.offset:#x}){call.end}"
 
 
+def _known(module: str, offsets: list[int]) -> dict[int, list[str]]:
+    """Nothing where the system starts no tool, for want of processes or memory: the report is shown all the same."""
+    try:
+        return _sure(module, ask(module, offsets))
+    except OSError:
+        return {}
+
+
 def _stack(calls: list[_Call]) -> Iterator[str]:
     known = {}
     for module in {call.module for call in calls}:
-        known[module] = _sure(module, ask(module, sorted({c.offset for c in calls if c.module == module})))
+        known[module] = _known(module, sorted({c.offset for c in calls if c.module == module}))
     for call in calls:
         yield from _lines(call, known[call.module].get(call.offset, []))
 

@@ -103,8 +103,12 @@ class Programs(fakes.FakeTest):
                 script.write_text(f"{first}\n")
                 self.assert_fine(script, f"a script; what it runs on is .*{told}")
             script.write_text("#!/usr/bin/env no-such-interpreter\n")
-            with self.assertRaisesRegex(CannotError, f"{script}: its interpreter no-such-interpreter: no such program"):
+            with self.assertRaisesRegex(CannotError, f"{script}: its interpreter 'no-such-interpreter': no such"):
                 self.check(script)
+            for first, told in (("#!/bin/sh", "/bin/sh"), ("#! /usr/bin/env sh", "sh")):
+                script.write_bytes(f"{first}\r\n".encode())
+                with self.assertRaisesRegex(CannotError, rf"{script}: its interpreter '{told}\\r': no such program"):
+                    self.check(script)
             script.write_text(f"#!{script}\n")
             script.chmod(0o755)
             with self.assertRaisesRegex(CannotError, "and so on"):
@@ -183,6 +187,14 @@ class Environment(unittest.TestCase):
         self.assertIn(f"{path}: line 1: ", texts(self.check(HAKMEM_POLICY=str(path)), Level.WARNING))
         self.assertEqual(path.read_text(), "notes\n")
 
+    def test_what_is_no_file_is_not_opened(self) -> None:
+        pipe = fakes.directory() / "pipe"
+        os.mkfifo(pipe)
+        for place in (environment.Place(), environment.Place("/proc/self/root", "/proc/self/cwd")):
+            with mock.patch.object(environment.subprocess, "run", side_effect=AssertionError):
+                found = list(environment.check({"HAKMEM_POLICY": str(pipe)}, self.library.resolve(), place))
+            self.assertEqual(texts(found, Level.WARNING), f"HAKMEM_POLICY={pipe}: no regular file")
+
     def test_files_of_a_container(self) -> None:
         root = fakes.directory() / "root"
         (root / "opt").mkdir(parents=True)
@@ -214,6 +226,11 @@ class Environment(unittest.TestCase):
         self.assertIn("not there", texts(self.check(LD_PRELOAD="/x/libhakmem.so.1"), Level.PROBLEM))
         self.assertIn("after /a.so", texts(self.check(LD_PRELOAD=f"/a.so {fakes.library()}"), Level.WARNING))
         self.assertIn("names the library", texts(self.check(LD_PRELOAD=str(fakes.library())), Level.OK))
+        for name in ("/opt/$LIB/libx.so", "${ORIGIN}/../libx.so"):
+            found = self.check(LD_PRELOAD=name)
+            self.assertIn(f"in use here ({name})", texts(found, Level.OK))
+            self.assertEqual(texts(found, Level.WARNING), "")
+        self.assertIn("names the library", texts(self.check(LD_PRELOAD="/opt/$LIB/libhakmem.so.1"), Level.OK))
         beside = fakes.program()
         found = self.check(LD_PRELOAD=f"/a.so:{beside}")
         self.assertIn(f"in use here ({beside})", texts(found, Level.OK))

@@ -19,7 +19,7 @@ from support import HARDENED, LAUNCHER, LIBRARY, ROOT, not_ignored, run
 
 sys.path.insert(0, str(ROOT / "python"))
 
-from hakmem_cli import info, live, venv  # noqa: E402
+from hakmem_cli import arguments, info, live, venv  # noqa: E402
 
 # Not by way of `env python3`: what PATH finds there may be a script that changes the environment.
 HAKMEM = (sys.executable, str(LAUNCHER))
@@ -164,6 +164,12 @@ class Refusal(unittest.TestCase):
         self.assert_refused(["run", "--frobnicate", "true"], 2, "--frobnicate", "--mode")
         self.assert_refused(["test", "--frobnicate"], 2, "--frobnicate", "--all")
         self.assert_refused(["info", "word"], 2, "word", "hakmem info")
+
+    def test_use_has_no_colours(self) -> None:
+        """Python 3.14 has them unless this is said."""
+        parser = arguments.Parser(prog="x")
+        inner = parser.add_subparsers().add_parser("y")
+        self.assertEqual((parser.color, inner.color), (False, False))
 
     def test_unknown_mode(self) -> None:
         self.assert_refused(["run", "--mode", "quick", "true"], 2, "quick", "minimal", "fast", "balanced")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -9,8 +10,13 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from support import LAUNCHER, LIBRARY, run
+from support import LAUNCHER, LIBRARY, ROOT, run
+
+sys.path.insert(0, str(ROOT / "python"))
+
+from hakmem_cli import symbolize  # noqa: E402
 
 HAKMEM = (sys.executable, str(LAUNCHER))
 
@@ -96,6 +102,22 @@ class Symbolize(unittest.TestCase):
     def test_leaves_alone_what_it_does_not_know(self) -> None:
         text = "one line\n    #0 0x1234 (/nonexistent/file+0x34)\n    #1 0x5678\n\nthe last, without an end"
         self.assertEqual(symbolized(text), text)
+
+    def test_leaves_calls_alone_where_no_tool_can_be_started(self) -> None:
+        subprocess.run(["cc", "-O0", "-o", self.program, self.source], check=True)
+        lines = ["before\n", f"    #0 0x1234 ({self.program}+0x1139)\n", "after\n"]
+        real = subprocess.run
+        for missing in ("addr2line", "nm"):
+
+            def start(command: list[str], missing: str = missing, **how: object) -> object:
+                if command[0] == missing:
+                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                return real(command, **how)  # type: ignore[call-overload]
+
+            symbolize._functions.cache_clear()
+            with mock.patch.object(symbolize.subprocess, "run", side_effect=start) as started:
+                self.assertEqual(list(symbolize.symbolized(lines)), lines)
+            self.assertIn(missing, [call.args[0][0] for call in started.call_args_list])
 
     def test_reads_files(self) -> None:
         report = Path(self.directory.name, "report")

@@ -35,6 +35,12 @@ class Place(NamedTuple):
 _HERE = Place()
 
 
+def _is_no_file(name: str, place: Place) -> bool:
+    """It is there, but to open it may do more than that: a device, a pipe."""
+    path = place.path(name)
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
 def _tried(name: str, value: str, directory: str, place: Place) -> str:
     """A learned policy is only read by a program that does not learn, and the question is what is in it. Live pages lie
     in a directory that is there."""
@@ -45,11 +51,14 @@ def _tried(name: str, value: str, directory: str, place: Place) -> str:
 
 def _complaint(library: Path, entry: tuple[str, str], place: Place) -> str:
     """The library's warning of this variable; empty if there is none."""
+    name, value = entry
+    if name == _POLICY and os.path.isabs(value) and _is_no_file(value, place):
+        return f"{name}={value}: no regular file"
     with tempfile.TemporaryDirectory() as directory:
         try:
             done = subprocess.run(
                 ["/bin/true"],
-                env={"LD_PRELOAD": str(library), entry[0]: _tried(*entry, directory, place)},
+                env={"LD_PRELOAD": str(library), name: _tried(name, value, directory, place)},
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -64,15 +73,20 @@ def _complaint(library: Path, entry: tuple[str, str], place: Place) -> str:
     return lines[0].removeprefix(_WARNING).replace(f"{place.root}/", "/") if lines else ""
 
 
+def _is_missing(file: str, place: Place) -> bool:
+    """Of a name with `$LIB` and the like only the loader knows what it stands for."""
+    return "$" not in file and not os.path.isfile(place.path(file))
+
+
 def _check_preload(value: str, place: Place) -> Iterator[Finding]:
     files = [word for word in value.replace(":", " ").split() if word]
-    missing = [file for file in files if "/" in file and not os.path.isfile(place.path(file))]
+    missing = [file for file in files if "/" in file and _is_missing(file, place)]
     for file in missing:
         if not Path(file).name.startswith("libhakmem"):
             yield warning(f"LD_PRELOAD names {file}, which is not there", "the loader says so in each program")
     for i, file in enumerate(files):
         if Path(file).name.startswith("libhakmem"):
-            if not os.path.isfile(place.path(file)):
+            if _is_missing(file, place):
                 yield problem(f"LD_PRELOAD names {file}, which is not there", "name the library's absolute path")
             elif i > 0:
                 advice = "put the library first, if one of the others has malloc too"

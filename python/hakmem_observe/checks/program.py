@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -34,7 +35,9 @@ def _interpreter(first: bytes, path: Path) -> str:
         if b"\0" in first:
             raise CannotError(f"{path}: neither an ELF file nor a script")
         return "/bin/sh"
-    words = first[2:].split(b"\n")[0].decode(errors="replace").split()
+    # Only these two part words: a carriage return, as Windows ends lines, is part of the name.
+    line = first[2:].split(b"\n")[0].decode(errors="replace")
+    words = [word for word in re.split("[ \t]", line) if word]
     if words and words[0].endswith("/env"):
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     if not words:
@@ -57,7 +60,7 @@ def check(path: Path, library: Path) -> list[Finding]:
         try:
             interpreter = find(name)
         except CannotError as error:
-            raise CannotError(f"{path}: its interpreter {error}") from error
+            raise CannotError(f"{path}: its interpreter {name!r}{str(error).removeprefix(name)}") from error
         findings.append(ok(f"{path} is a script; what it runs on is {interpreter}"))
         path = interpreter
     raise CannotError(f"{path}: a script whose interpreter is a script, and so on")

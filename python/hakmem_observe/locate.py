@@ -43,9 +43,10 @@ def files(mappings: list[Mapping]) -> dict[tuple[int, str], list[Mapping]]:
 def paths(pid: int, mapping: Mapping) -> Iterator[Path]:
     """Ways to the file that is mapped there, best first: the kernel's own link (root only), then the name in the
     process's view of the file system."""
-    yield Path(f"/proc/{pid}/map_files/{mapping.start:x}-{mapping.end:x}")
+    seen = procfs.directory(pid)
+    yield seen / "map_files" / f"{mapping.start:x}-{mapping.end:x}"
     if not mapping.deleted:
-        yield Path(f"/proc/{pid}/root{mapping.path}")
+        yield Path(f"{seen}/root{mapping.path}")
 
 
 def _loads(segments: Iterable[Any]) -> _Loads:
@@ -131,8 +132,9 @@ def control_address(pid: int, memory: Memory) -> tuple[int, str]:
             address = _by_magic(memory, mapped)
         if address is not None:
             return address, _version(mapped[0])
+    exe = procfs.directory(pid) / "exe"
     try:
-        program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+        program = os.readlink(exe).removesuffix(" (deleted)")
     except PermissionError as error:
         raise DeniedError(
             f"process {pid}: its program may not be looked at; legal for its own user and root"
@@ -141,7 +143,7 @@ def control_address(pid: int, memory: Memory) -> tuple[int, str]:
         program = ""
     for mapped in found.values():
         if mapped[0].path == program:
-            address = _by_file(pid, mapped, [Path(f"/proc/{pid}/exe")])
+            address = _by_file(pid, mapped, [exe])
             if address is not None:
                 return address, ""
     if libraries:

@@ -6,6 +6,7 @@ import ctypes
 import errno
 from collections.abc import Sequence
 
+from hakmem_observe import procfs
 from hakmem_observe.errors import DeniedError, EndedError
 
 _BATCH = 512  # of at most IOV_MAX pieces in a call
@@ -37,16 +38,22 @@ def _fits(address: int, size: int) -> bool:
 class Memory:
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        self._thread = procfs.thread(pid)
 
-    def _failed(self, number: int) -> None:
-        """Raises unless it is only this address that cannot be read."""
+    def _is_by_another(self, number: int) -> bool:
+        """Is it to be tried again, by way of another thread, after this error? Raises unless it is that, or only this
+        address that cannot be read."""
         if number == errno.ESRCH:
-            raise EndedError(self.pid)
+            before, self._thread = self._thread, procfs.thread(self.pid)
+            if self._thread is None:
+                raise EndedError(self.pid)
+            return self._thread != before
         if number in (errno.EPERM, errno.ENOSYS):
             raise DeniedError(
                 f"process {self.pid}: its memory may not be read; legal for its own user and root, "
                 "where kernel.yama.ptrace_scope is 0; or start it with `hakmem run --live`"
             )
+        return False
 
     def _read_batch(self, pieces: Sequence[tuple[int, int]]) -> list[bytes | None]:
         buffers = [ctypes.create_string_buffer(size) for _, size in pieces]
@@ -58,7 +65,7 @@ class Memory:
             count = len(pieces) - first
             offset = first * ctypes.sizeof(_Piece)
             got = _libc.process_vm_readv(
-                self.pid,
+                self._thread or self.pid,
                 ctypes.cast(ctypes.addressof(local) + offset, ctypes.POINTER(_Piece)),
                 count,
                 ctypes.cast(ctypes.addressof(remote) + offset, ctypes.POINTER(_Piece)),
@@ -66,7 +73,8 @@ class Memory:
                 0,
             )
             if got < 0:
-                self._failed(ctypes.get_errno())
+                if self._is_by_another(ctypes.get_errno()):
+                    continue
                 got = 0
             while len(found) < len(pieces) and got >= pieces[len(found)][1]:
                 got -= pieces[len(found)][1]
@@ -96,7 +104,10 @@ class Memory:
         buffer = ctypes.create_string_buffer(data, len(data))
         local = _Piece(ctypes.addressof(buffer), len(data))
         remote = _Piece(address, len(data))
-        done = _libc.process_vm_writev(self.pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
-        if done < 0:
-            self._failed(ctypes.get_errno())
+        done = -1
+        while done < 0:
+            task = self._thread or self.pid
+            done = _libc.process_vm_writev(task, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
+            if done < 0 and not self._is_by_another(ctypes.get_errno()):
+                break
         return bool(done == len(data))

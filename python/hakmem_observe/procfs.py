@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hakmem_observe.errors import DeniedError, EndedError
 _PROC = Path("/proc")
 _DELETED = " (deleted)"
 _MOST_MAPPINGS = 1 << 20
+_ENDED = (b"Z", b"X")
 
 
 @dataclass(frozen=True)
@@ -32,15 +34,42 @@ class Mapping:
         return self.path.rpartition("/")[2]
 
 
+def _is_there(task: int) -> bool:
+    try:
+        return _fields((_PROC / str(task) / "stat").read_bytes())[0] not in _ENDED
+    except OSError:
+        return False
+
+
+def _tasks(pid: int) -> Iterator[int]:
+    yield pid
+    with suppress(OSError):  # the process has ended
+        yield from sorted(int(name) for name in os.listdir(_PROC / str(pid) / "task"))
+
+
+def thread(pid: int) -> int | None:
+    """By whose number the process's memory and files are to be had: those of its first thread go with it, which may end
+    before the others do, as where main calls pthread_exit(). None: the process has ended."""
+    return next(filter(_is_there, _tasks(pid)), None)
+
+
+def directory(pid: int) -> Path:
+    return _PROC / str(thread(pid) or pid)
+
+
 def read(pid: int, name: str) -> bytes:
     """A file of the process's directory."""
+    return _read(directory(pid) / name, pid)
+
+
+def _read(path: Path, pid: int) -> bytes:
     try:
-        return (_PROC / str(pid) / name).read_bytes()
+        return path.read_bytes()
     except (FileNotFoundError, ProcessLookupError) as error:
         raise EndedError(pid) from error
     except PermissionError as error:
         raise DeniedError(
-            f"process {pid}: /proc/{pid}/{name} may not be read; legal for its own user and root"
+            f"process {pid}: /proc/{pid}/{path.name} may not be read; legal for its own user and root"
         ) from error
 
 
@@ -58,17 +87,27 @@ def mappings(pid: int) -> list[Mapping]:
     return [_parse_mapping(line) for line in lines if line]
 
 
+def _fields(stat: bytes) -> list[bytes]:
+    """Behind the name, which may be anything."""
+    return stat.rpartition(b")")[2].split()
+
+
+def _stat(pid: int) -> list[bytes]:
+    """The process's own, whichever of its threads have ended."""
+    return _fields(_read(_PROC / str(pid) / "stat", pid))
+
+
 def start_time(pid: int) -> int:
     """In ticks since the machine's start: with the number it names a process for ever. Raises if it is no more."""
-    fields = read(pid, "stat").rpartition(b")")[2].split()
-    if fields[0] in (b"Z", b"X"):
+    fields = _stat(pid)
+    if fields[0] in _ENDED and thread(pid) is None:
         raise EndedError(pid)
     return int(fields[19])
 
 
 def faults(pid: int) -> dict[str, int]:
     """Page faults since the process's start."""
-    fields = read(pid, "stat").rpartition(b")")[2].split()
+    fields = _stat(pid)
     return {"minor": int(fields[7]), "major": int(fields[9])}
 
 

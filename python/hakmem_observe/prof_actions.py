@@ -76,10 +76,11 @@ def dump(parsed: argparse.Namespace) -> int:
     target = Path(parsed.output or default)
     files.check_target(target, force=parsed.force)
     # The process may see other files under the same names than we do.
-    roots = (Path(f"/proc/{pid}/root"),)
+    seen = procfs.directory(pid)
+    roots = (seen / "root",)
     with _dumped(_Asked.of(parsed)) as told:
         data = heap_profile.of_process(told, pid)  # which may have another number inside its container
-        profile = profile_files.decode(data, f"process {pid}", roots, Path(f"/proc/{pid}/exe"))
+        profile = profile_files.decode(data, f"process {pid}", roots, seen / "exe")
         _write(parsed, target, data, profile)
     return 0
 

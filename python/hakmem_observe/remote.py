@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from enum import IntEnum
@@ -33,6 +33,10 @@ class Request(IntEnum):
     DUMP_PROFILE = 3  # to the path
     PURGE = 4
     WRITE_STATISTICS = 5  # one JSON object, to the path
+
+
+def _never() -> bool:
+    return False
 
 
 class Words(Protocol):
@@ -102,20 +106,28 @@ class Process:
             return taken
         return replace(taken, more={**taken.more, **self._reader.map()})
 
-    def request(self, kind: int, argument: int = 0, path: str = "", wait_seconds: float | None = None) -> int:
-        """0 or the errno value it failed with. Raises if no thread comes to the allocator's door in time."""
+    def request(
+        self,
+        kind: int,
+        argument: int = 0,
+        path: str = "",
+        wait_seconds: float | None = None,
+        given_up: Callable[[], bool] = _never,
+    ) -> int:
+        """0 or the errno value it failed with. Raises if no thread comes to the allocator's door in time, or who asks
+        has `given_up`: then nothing is left waiting there."""
         self._check()
         name = os.fsencode(path)
         if len(name) >= lay.PATH_BYTES or b"\0" in name:
             raise CannotError(f"{path}: too long for a request; legal are up to {lay.PATH_BYTES - 1} bytes")
-        with self._turn():
-            return self._ask(kind, argument, name, WAIT_SECONDS if wait_seconds is None else wait_seconds)
+        with self._turn(given_up):
+            return self._ask(kind, argument, name, WAIT_SECONDS if wait_seconds is None else wait_seconds, given_up)
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _turn(self, given_up: Callable[[], bool]) -> Iterator[None]:
         """Tools ask one after the other: there are words for one request, and its end does not say whose it was. The
         lock is on a file that only the same user, or root, can open, and goes with the tool."""
-        path = f"/proc/{self.pid}/maps" if self._page is None else str(self._page.path)
+        path = str(procfs.directory(self.pid) / "maps" if self._page is None else self._page.path)
         try:
             file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
@@ -124,21 +136,22 @@ class Process:
         try:
             deadline = time.monotonic() + _TURN_SECONDS
             while not files.try_lock(file):
-                self._pause(deadline, f"process {self.pid}: another tool has been asking it for {_TURN_SECONDS:g} s")
+                why = f"process {self.pid}: another tool has been asking it for {_TURN_SECONDS:g} s"
+                self._pause(deadline, why, given_up)
             yield
         finally:
             os.close(file)
 
-    def _ask(self, kind: int, argument: int, name: bytes, wait_seconds: float) -> int:
+    def _ask(self, kind: int, argument: int, name: bytes, wait_seconds: float, given_up: Callable[[], bool]) -> int:
         deadline = time.monotonic() + wait_seconds
         while self._head().request != 0:
-            self._pause(deadline, f"process {self.pid}: another tool's request is waiting there; try again")
+            self._pause(deadline, f"process {self.pid}: another tool's request is waiting there; try again", given_up)
         before = self._head().served
         self._write(lay.ARGUMENT, argument.to_bytes(8, "little"))
         self._write(lay.PATH, name + b"\0")
         self._write(lay.REQUEST, int(kind).to_bytes(4, "little"))
         try:
-            self._await_taken(deadline, wait_seconds)
+            self._await_taken(deadline, wait_seconds, given_up)
         except (CannotError, KeyboardInterrupt) as error:
             if not isinstance(error, EndedError):
                 self._write(lay.REQUEST, bytes(4))
@@ -146,16 +159,19 @@ class Process:
         # It is taken first, and told as served when it is done.
         done_by = time.monotonic() + _WORK_SECONDS
         while self._head().served == before:
-            self._pause(done_by, f"process {self.pid}: took the request, but is not done after {_WORK_SECONDS:g} s")
+            why = f"process {self.pid}: took the request, but is not done after {_WORK_SECONDS:g} s"
+            self._pause(done_by, why, given_up)
         return self._head().result
 
-    def _await_taken(self, deadline: float, seconds: float) -> None:
+    def _await_taken(self, deadline: float, seconds: float, given_up: Callable[[], bool]) -> None:
         while self._head().request != 0:
             why = "no thread of it has come to the allocator's door; it may be idle or stopped"
-            self._pause(deadline, f"process {self.pid}: did not answer in {seconds:g} s: {why}")
+            self._pause(deadline, f"process {self.pid}: did not answer in {seconds:g} s: {why}", given_up)
 
-    def _pause(self, deadline: float, otherwise: str) -> None:
+    def _pause(self, deadline: float, otherwise: str, given_up: Callable[[], bool]) -> None:
         self._check()
+        if given_up():
+            raise CannotError(f"process {self.pid}: the request is given up")
         if time.monotonic() > deadline:
             raise CannotError(otherwise)
         time.sleep(_POLL_SECONDS)

@@ -78,7 +78,7 @@ class Scratch:
 def _made(pid: int, place: str) -> Iterator[Scratch]:
     """By way of the descriptor it can be removed when the process is no more."""
     user, group = procfs.owner(pid)
-    above = os.open(f"/proc/{pid}/root/{place}", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    above = os.open(procfs.directory(pid) / "root" / place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with _as_user(user, group):
             path = Path(tempfile.mkdtemp(prefix="hakmem-", dir=f"/proc/self/fd/{above}"))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
@@ -17,10 +19,13 @@ import fakes
 
 from hakmem_cli.say import CannotError
 from hakmem_observe import procfs
+from hakmem_observe.checks import running
+from hakmem_observe.checks.finding import Level
 from hakmem_observe.errors import AbsentError, EndedError, TornError
 from hakmem_observe.layout import CONTROL_BYTES, HEAD_BYTES
 from hakmem_observe.remote import Process, Request
-from hakmem_observe.snapshot import from_json
+from hakmem_observe.snapshot import Snapshot, from_json
+from hakmem_observe.watch import chooser
 
 UNIT = 16384
 
@@ -92,9 +97,44 @@ class Reading(fakes.FakeTest):
         self.check(process.pid)
 
     def test_many_readers_at_once(self) -> None:
-        process = Process(self.start().pid)
-        for _ in range(50):
-            process.snapshot()
+        pid = self.start().pid
+        together = threading.Barrier(8, timeout=60)
+
+        def read(_: int) -> list[Snapshot]:
+            process = Process(pid)
+            together.wait()
+            return [process.snapshot() for _ in range(10)]
+
+        with ThreadPoolExecutor(8) as readers:
+            for taken in readers.map(read, range(8)):
+                self.assertEqual([one.memory["small_live_bytes"] for one in taken], [(60 - 15) * 48] * 10)
+
+    def test_process_whose_first_thread_ends(self) -> None:
+        """The others go on, and with them the process."""
+        text = (
+            "#include <pthread.h>\n#include <signal.h>\n#include <unistd.h>\n"
+            "static void ignore(int number) { (void)number; }\n"
+            "int main(void) { signal(SIGUSR1, ignore); pause(); pthread_exit(NULL); }\n"
+        )
+        started = self.start(str(fakes.compile_c("headless", text=text)))
+        watching, asking = Process(started.pid), Process(started.pid)
+        started.send_signal(signal.SIGUSR1)
+        status = Path(f"/proc/{started.pid}/status")
+        self.assertTrue(fakes.becomes(lambda: "State:\tZ" in status.read_text()))
+        self.check(started.pid)
+        self.assertEqual(watching.snapshot().memory["small_live_bytes"], (60 - 15) * 48)
+        self.assertEqual(asking.request(Request.PURGE), 0)
+        with asking.scratch() as scratch:
+            self.assertEqual(asking.request(Request.DUMP_PROFILE, path=f"{scratch.inside}/profile"), 0)
+            self.assertEqual(scratch.read("profile"), b"{}\n")
+        self.assertIn(started.pid, chooser.processes())
+        self.assertEqual(procfs.command(started.pid), str(fakes.directory() / "headless"))
+        found = running.check(started.pid, fakes.library())
+        self.assertEqual([one.what for one in found if one.level is not Level.OK], [])
+        started.kill()
+        started.wait()
+        with self.assertRaises(EndedError):
+            watching.snapshot()
 
     def test_process_that_ends(self) -> None:
         started = self.start()

@@ -17,7 +17,7 @@ from unittest import mock
 import fakes
 from textual.pilot import Pilot
 
-from hakmem_observe.remote import Process
+from hakmem_observe.remote import WAIT_SECONDS, Process
 from hakmem_observe.snapshot import PARTS, Snapshot
 from hakmem_observe.watch import chart, chooser, panes
 from hakmem_observe.watch.app import Top
@@ -254,9 +254,14 @@ class Choosing(fakes.FakeTest):
 
 class Terminals(fakes.FakeTest):
     def setUp(self) -> None:
+        self.open()
+
+    def open(self) -> None:
         self.ours, self.theirs = pty.openpty()
-        self.addCleanup(os.close, self.ours)
-        self.addCleanup(os.close, self.theirs)
+        self.ends = contextlib.ExitStack()
+        self.addCleanup(self.ends.close)
+        self.ends.callback(os.close, self.ours)
+        self.ends.callback(os.close, self.theirs)
         os.set_blocking(self.ours, False)
         self.shown = b""
 
@@ -268,8 +273,8 @@ class Terminals(fakes.FakeTest):
             with contextlib.suppress(BlockingIOError):
                 self.shown += os.read(self.ours, 1 << 20)
 
-    def end_by_signal(self, *words: str) -> None:
-        before = termios.tcgetattr(self.theirs)
+    def start_top(self, *words: str) -> subprocess.Popen[bytes]:
+        """Until it has drawn."""
         process = subprocess.Popen(
             [*fakes.HAKMEM, "top", *words],
             env={**os.environ, "PYTHONPATH": str(fakes.ROOT / "python"), "TERM": "xterm-256color"},
@@ -282,6 +287,11 @@ class Terminals(fakes.FakeTest):
         self.addCleanup(process.kill)
         self.shown = b""
         self.read_until(lambda: b"Quit" in self.shown)
+        return process
+
+    def end_by_signal(self, *words: str) -> None:
+        before = termios.tcgetattr(self.theirs)
+        process = self.start_top(*words)
         process.send_signal(signal.SIGTERM)
         self.read_until(lambda: process.poll() is not None and b"\x1b[?1049l" in self.shown)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
@@ -310,6 +320,28 @@ class Terminals(fakes.FakeTest):
         self.end_by_signal(str(pid))
         self.start()
         self.end_by_signal()
+
+    def test_what_was_asked_goes_with_it(self) -> None:
+        idle = Process(self.start(wrong="idle").pid)
+        for leave in (b"q", b"\x03"):
+            process = self.start_top(str(idle.pid))
+            os.write(self.ours, b"g")
+            self.read_until(lambda: idle._head().request != 0)
+            os.write(self.ours, leave)
+            started = time.monotonic()
+            self.read_until(lambda process=process: process.poll() is not None)  # type: ignore[misc]
+            self.assertEqual((process.returncode, idle._head().request), (0, 0))
+            self.assertLess(time.monotonic() - started, WAIT_SECONDS)
+
+    def test_goes_with_its_terminal(self) -> None:
+        """No signal comes: it is another session's."""
+        pids = [self.start().pid for _ in range(2)]
+        shown = self.start_top(str(pids[0]))
+        self.ends.close()
+        self.open()
+        listed = self.start_top()
+        self.ends.close()
+        self.assertEqual([process.wait(30) for process in (shown, listed)], 2 * [128 + signal.SIGHUP])
 
 
 class Refusals(fakes.FakeTest):

@@ -58,7 +58,7 @@ def _others(mappings: list[Mapping]) -> Iterator[Finding]:
 
 
 def _program(pid: int, library: Path) -> list[Finding]:
-    exe = Path(f"/proc/{pid}/exe")
+    exe = procfs.directory(pid) / "exe"
     try:
         name = Path(os.readlink(exe))
         return program.check_elf(name, elf.read(exe), elf.read(library))
@@ -107,7 +107,7 @@ def check(pid: int, library: Path) -> list[Finding]:
         findings.append(problem(f"libhakmem is not mapped, {why}", "start it with `hakmem run -- PROGRAM`"))
         findings += told
     findings += _others(mappings)
-    place = environment.Place(f"/proc/{pid}/root", f"/proc/{pid}/cwd")
+    place = environment.Place(str(procfs.directory(pid) / "root"), str(procfs.directory(pid) / "cwd"))
     findings += environment.check(_variables(pid), library, place)
     findings += _limits(pid)
     if procfs.status(pid).get("Seccomp") == "2":

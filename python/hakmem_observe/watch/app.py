@@ -13,6 +13,7 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.geometry import Size
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.widget import Widget
 from textual.widgets import Footer, Static
 
@@ -43,6 +44,13 @@ class Failed(Message):
     def __init__(self, error: CannotError) -> None:
         super().__init__()
         self.error = error
+
+
+class Told(Message):
+    def __init__(self, text: str, severity: SeverityLevel = "information") -> None:
+        super().__init__()
+        self.text = text
+        self.severity: SeverityLevel = severity
 
 
 class Top(App[int]):
@@ -100,7 +108,7 @@ class Top(App[int]):
         yield Footer()
 
     def on_mount(self) -> None:
-        ending.by_signal(self)
+        ending.from_outside(self)
         self._extent = self.size
         for name in _PANES:
             self._panes[name].border_title = _PANES[name]
@@ -228,17 +236,21 @@ class Top(App[int]):
         self._show_state()
 
     def action_purge(self) -> None:
-        threading.Thread(target=self._purge, daemon=True).start()
+        """The command ends after it: what is asked of a process that does not answer is withdrawn."""
+        threading.Thread(target=self._purge, daemon=False).start()
 
     # In a thread of its own.
     def _purge(self) -> None:
         try:
-            result = self._process.request(Request.PURGE)
+            result = self._process.request(Request.PURGE, given_up=self._stop.is_set)
         except CannotError as error:
-            self.call_from_thread(self.notify, str(error), severity="warning")
+            self.post_message(Told(str(error), "warning"))
         else:
             text = "asked to give back what nobody uses" if result == 0 else f"the purge failed: error {result}"
-            self.call_from_thread(self.notify, text, timeout=3)
+            self.post_message(Told(text))
+
+    def on_told(self, message: Told) -> None:
+        self.notify(message.text, severity=message.severity)
 
     async def action_quit(self) -> None:
         self.exit(0)

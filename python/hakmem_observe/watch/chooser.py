@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
@@ -20,7 +19,7 @@ def _uses_hakmem(pid: int, inside: dict[tuple[int, int], bool]) -> bool:
     """`inside`: whether the library is linked into a program, by what its file is."""
     if any(locate.is_library(mapping) for mapping in procfs.mappings(pid)):
         return True
-    program = Path(f"/proc/{pid}/exe")
+    program = procfs.directory(pid) / "exe"
     file = program.stat()
     key = file.st_dev, file.st_ino
     if key not in inside:
@@ -70,7 +69,7 @@ class Chooser(App[int]):
         yield Footer()
 
     def on_mount(self) -> None:
-        ending.by_signal(self)
+        ending.from_outside(self)
         self.action_look()
 
     def action_look(self) -> None:

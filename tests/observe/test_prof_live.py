@@ -16,17 +16,12 @@ from pathlib import Path
 import fake_profile
 import fakes
 
-from hakmem_observe import profile_files, report_map, snapshot
+from hakmem_observe import layout, profile_files, report_map, snapshot
 from hakmem_observe.remote import Process
 from hakmem_observe.stacks import Profile
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "build" / "release" / "libhakmem.so"
-
-
-def live_profiles() -> set[Path]:
-    """What was written for commands that wait for it, and is still there."""
-    return set(Path("/tmp").glob("hakmem-*/profile"))
 
 
 class Live(unittest.TestCase):
@@ -69,22 +64,31 @@ class Live(unittest.TestCase):
         self.assertNotIn("note:", done.stderr)
         return profile_files.read(self.directory / f"hakmem.{pid}.pb.gz")
 
+    def assert_removed(self, pid: int) -> None:
+        """What the process was asked to write last, where other commands' files are too."""
+        path = Process(pid)._words.read(layout.PATH, layout.PATH_BYTES)
+        assert path is not None
+        asked = Path(os.fsdecode(path.partition(b"\0")[0]))
+        self.assertRegex(str(asked), r"^/tmp/hakmem-\w+/profile$")
+        self.assertFalse(asked.parent.exists())
+
     def leaks(self, profile: Profile) -> list[str]:
         """Sites with live bytes, those with most first."""
         sites = sorted((site for site in profile.sites if site.live.bytes), key=lambda site: -site.live.bytes)
         return [f"{site.frames()[0].function} {site.frames()[0].short_place}" for site in sites]
 
     def test_the_line_that_leaks(self) -> None:
-        before = live_profiles()
         pid = self.start("100", "20")
         done = self.prof("dump", pid)
         self.assertEqual(done.returncode, 2)
+        self.assert_removed(pid)
         self.assertRegex(done.stderr, rf"\Ahakmem: process {pid}: no profile there; start one: [^\n]*\n\Z")
         done = self.prof("start", pid, "--rate", "4K")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(self.prof("start", pid).stderr, "it runs already")
         time.sleep(1)
         profile = self.dump(pid)
+        self.assert_removed(pid)
         self.assertEqual((profile.pid, profile.rate), (pid, 4096))
         self.assertLess(abs(profile.now_ms - time.time_ns() // 1_000_000), 60_000)
         self.assertEqual(self.leaks(profile)[0], "copy_of leaker.c:14")
@@ -97,7 +101,6 @@ class Live(unittest.TestCase):
         self.assertEqual(names[:4], ["copy_of", "open_session", "serve", "main"])
         self.assertEqual(self.prof("stop", pid).returncode, 0)
         self.assertEqual(sorted(path.name for path in self.directory.iterdir()), [f"hakmem.{pid}.pb.gz", "leaker"])
-        self.assertEqual(live_profiles(), before)
 
     def test_what_a_command_asked_for_goes_with_it(self) -> None:
         pid = self.start("100", "20")

@@ -20,7 +20,11 @@
 
 #ifdef __cplusplus
 extern "C" {
+#if __cplusplus >= 201103L
 #define HAK_NOTHROW noexcept
+#else
+#define HAK_NOTHROW throw()
+#endif
 #else
 #define HAK_NOTHROW __attribute__((nothrow))
 #endif
@@ -57,7 +61,8 @@ HAK_EXPORT void *hak_aligned_alloc(size_t alignment, size_t size) HAK_NOTHROW HA
  * multiple of sizeof(void *). On failure *out is untouched. errno is kept. (POSIX.1-2024) */
 HAK_EXPORT int hak_posix_memalign(void **out, size_t alignment, size_t size) HAK_NOTHROW HAK_WARN_UNUSED;
 
-/* As hak_aligned_alloc, but an alignment that is not a power of two is rounded up to one. (glibc) */
+/* As hak_aligned_alloc, but an alignment that is not a power of two is rounded up to one. One above 2^63, of which there is none,
+ * fails with EINVAL. (glibc) */
 HAK_EXPORT void *hak_memalign(size_t alignment, size_t size) HAK_NOTHROW HAK_MALLOC HAK_ALLOC_SIZE(2) HAK_WARN_UNUSED;
 
 /* A block aligned to the page size; hak_pvalloc also rounds the size up to whole pages. (glibc) */
@@ -87,7 +92,8 @@ enum hak_purge_level {
  * that. */
 HAK_EXPORT size_t hak_purge(enum hak_purge_level level) HAK_NOTHROW;
 
-/* Prepares this thread to serve `count` requests of `size` bytes without asking the system. Returns how
+/* Prepares this thread to serve `count` requests of `size` bytes without asking the system. It makes slabs, which a hard limit
+ * counts; their pages get memory when the blocks are first touched, a page fault each, as without it. Returns how
  * many it prepared: less than count when memory is short, 0 for more than the machine has, for sizes that have no magazine
  * (above 32 KiB; 32,760 bytes in the hardened library), and in check mode. */
 HAK_EXPORT size_t hak_prewarm(size_t size, size_t count) HAK_NOTHROW;
@@ -146,7 +152,7 @@ struct hak_stats {
     size_t reserved_bytes;  /* address space of the heap */
 
     /* Since the start. */
-    size_t requested_bytes; /* exact; in the hardened library a little more (docs/statistics.md) */
+    size_t requested_bytes; /* exact, of realloc what it has added; in the hardened library a little more (docs/statistics.md) */
     size_t refills;         /* magazines that were empty */
     size_t flushes;         /* magazines that were full */
     size_t purged_bytes;    /* given back to the system */
@@ -157,8 +163,8 @@ struct hak_stats {
 HAK_EXPORT int hak_stats_get(struct hak_stats *stats, size_t bytes) HAK_NOTHROW;
 
 /* Writes all statistics to a file as one JSON object (docs/statistics.md), as HAKMEM_STATS does; a file that is there is
- * emptied, no symbolic link is followed. Returns 0, EINVAL, EAGAIN as above, or an error of open(2), write(2) or close(2).
- * (hakmem's own) */
+ * emptied, a new one is its owner's alone (0600), and a symbolic link is refused (ELOOP): so are /dev/stdout and /dev/stderr.
+ * Returns 0, EINVAL, EAGAIN as above, or an error of open(2), write(2) or close(2). (hakmem's own) */
 HAK_EXPORT int hak_stats_write(const char *path) HAK_NOTHROW;
 
 /* Starts the heap profiler, as HAKMEM_PROFILE does from the start: on average one of so many requested bytes is a sample, of which

@@ -14,12 +14,12 @@ from hakmem_cli.amounts import grouped, plural
 from hakmem_cli.policy_lines import Line
 from hakmem_cli.policy_words import share
 from hakmem_cli.say import CannotError, printable
-from hakmem_observe import processes, procfs, report_series, words
+from hakmem_observe import processes, procfs, report_series, waiting, words
 from hakmem_observe.remote import Process, Request
 from hakmem_observe.snapshot import Snapshot, decode_series, read_series
 
 USE = (
-    "hakmem explain PID|FILE [--pid N] [--all]; FILE: statistics, or a learned policy; "
+    "hakmem explain PID|FILE [--pid N] [--all] [--wait SECONDS]; FILE: statistics, or a learned policy; "
     "one whose name is a number: ./NUMBER"
 )
 
@@ -46,6 +46,7 @@ _NOTABLE_PPM = 1000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="PID|FILE", help="a process, a file of statistics, or a learned policy")
     processes.add_argument(parser)
+    waiting.add_argument(parser, None)
     parser.add_argument("--all", action="store_true", help=f"all decisions, not only the latest {_LATEST}")
 
 
@@ -159,14 +160,15 @@ def of_series(series: list[Snapshot], what: str, most: int | None = _LATEST) -> 
     return [printable(head), *_remembered(last), *_learner(last), *_knobs(last), *_decisions(series, most)]
 
 
-def _of_process(pid: int) -> list[Snapshot]:
+def _of_process(pid: int, wait_seconds: float | None) -> list[Snapshot]:
     """As the process writes it, on its page or when it is asked: from outside neither decisions nor knobs are read."""
     process = Process(pid)
     taken = process.snapshot()
     if "knobs" in taken.more:
         return [taken]
     with process.scratch() as scratch:
-        result = process.request(Request.WRITE_STATISTICS, path=f"{scratch.inside}/statistics")
+        path = f"{scratch.inside}/statistics"
+        result = process.request(Request.WRITE_STATISTICS, path=path, wait_seconds=wait_seconds)
         if result:
             raise CannotError(f"process {pid}: its statistics cannot be written: {os.strerror(result)}")
         series = decode_series(scratch.read("statistics"), f"process {pid}")
@@ -198,8 +200,10 @@ def explain(parsed: argparse.Namespace) -> int:
         if parsed.pid is not None:
             raise CannotError(f"--pid {parsed.pid}: only with a file of statistics, and {parsed.source} is a process")
         pid = procfs.parse_pid(parsed.source)
-        lines = of_series(_of_process(pid), procfs.command(pid), most)
+        lines = of_series(_of_process(pid, parsed.wait), procfs.command(pid), most)
     else:
+        if parsed.wait is not None:
+            raise CannotError(f"--wait {parsed.wait:g}: only with a process, and {parsed.source} is a file")
         lines = _of_file(Path(parsed.source), parsed.pid, most)
     print("\n".join(lines))
     return 0

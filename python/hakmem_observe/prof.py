@@ -6,7 +6,8 @@ import argparse
 
 from hakmem_cli.arguments import whole_number
 from hakmem_cli.say import CannotError
-from hakmem_observe import prof_actions, profile_files
+from hakmem_observe import prof_actions, profile_files, waiting
+from hakmem_observe.remote import WAIT_SECONDS
 from hakmem_observe.stacks import VALUES
 
 USE = "hakmem prof start|stop|dump PID, hakmem prof convert|show FILE; each has --help"
@@ -21,16 +22,6 @@ def _rate(text: str) -> int:
     if rate is not None:
         return rate << shift
     raise argparse.ArgumentTypeError(f"{text[:40]}: legal are 1 to {_LARGEST_RATE} bytes, also as 64K, 1M, 1G")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0.1 <= seconds <= 86400:
-        raise argparse.ArgumentTypeError(f"{text}: legal are 0.1 to 86400 seconds")
-    return seconds
 
 
 def _rows(text: str) -> int:
@@ -54,9 +45,7 @@ def _output_options() -> argparse.ArgumentParser:
 def _process_options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False)
     options.add_argument("pid", metavar="PID")
-    options.add_argument(
-        "--wait", type=_seconds, default=3.0, metavar="SECONDS", help="for its answer, which an idle process gives late"
-    )
+    waiting.add_argument(options, WAIT_SECONDS)
     return options
 
 

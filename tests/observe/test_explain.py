@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -202,6 +203,8 @@ class Files(unittest.TestCase):
             ((self.path, "--pid", "4"), "--pid 4: no such process in the series; legal are 3"),
             ((self.path, "--pid", 5000 * "9"), "9: legal are 1 to 4194304"),
             (("1", "--pid", "4"), "--pid 4: only with a file of statistics, and 1 is a process"),
+            ((self.path, "--wait", "4"), f"--wait 4: only with a process, and {self.path} is a file"),
+            (("1", "--wait", "x"), "x: legal are 0.1 to 86400 seconds"),
         ):
             self.assertEqual(said(*words)[0], 2)
             self.assertIn(told, said(*words)[2])
@@ -228,11 +231,20 @@ class Real(test_real.Service):
         self.assertIn("mode fast", out)
         self.assertIn("Set by the environment:\n  - Free memory keeps its pages for 20 ms.\n", out)
 
+    def test_waits_as_long_as_it_is_told(self) -> None:
+        process: subprocess.Popen[str] = self.start()
+        process.send_signal(signal.SIGSTOP)
+        code, out, errors = said(process.pid, "--wait", "0.3")
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("did not answer in 0.3 s", errors)
+        self.assertEqual(said(process.pid, "--wait", "60")[0], 0)
+
 
 def load_tests(loader: unittest.TestLoader, _tests: unittest.TestSuite, _pattern: str | None) -> unittest.TestSuite:
     """Not those of the module that starts processes."""
     suite = unittest.TestSuite()
     for case in (Statistics, Files):
         suite.addTests(loader.loadTestsFromTestCase(case))
-    suite.addTest(Real("test_is_explained"))
+    suite.addTests(Real(name) for name in ("test_is_explained", "test_waits_as_long_as_it_is_told"))
     return suite

@@ -61,6 +61,7 @@ PYTHON = os.path.realpath(sys.executable)
 
 C = ["-std=c99", "-pedantic"]
 CXX = ["-std=c++17", "-pedantic", "-x", "c++"]
+CXX98 = ["-std=c++98", "-x", "c++"]  # without -pedantic: macros with "..." are C++11's
 STRICT = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}"]
 
 
@@ -97,6 +98,7 @@ class Macro(unittest.TestCase):
         self.assertEqual(self.words(compiler, *C, "-O0"), expected)
         self.assertEqual(self.words(compiler, *C, "-O2", folder="elsewhere"), expected)
         self.assertEqual(self.words(self.compiler("g++"), *CXX, "-O2"), expected)
+        self.assertEqual(self.words(self.compiler("g++"), *CXX98, "-O2"), expected)
         self.assertEqual(self.words(self.compiler("clang"), *C, "-O1"), expected)
 
     def test_files_are_told_apart(self) -> None:

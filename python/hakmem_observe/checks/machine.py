@@ -49,7 +49,7 @@ def _kernel() -> Finding:
     release = platform.release()
     version = tuple(int(word) for word in release.split("-")[0].split(".")[:2] if word.isdigit())
     if version < (5, 4):
-        return warning(f"Linux {release}", "hakmem is tested from 5.4 on")
+        return warning(f"Linux {release}", "hakmem is written for 5.4 and later")
     return ok(f"Linux {release}, {platform.machine()}, pages of {os.sysconf('SC_PAGE_SIZE')} bytes")
 
 

@@ -116,7 +116,11 @@ def run(program: Path, attack: Attack, peer: Peer) -> str:
         )
     except subprocess.TimeoutExpired:
         return HANGS
-    return judge(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+    errors = done.stderr.decode(errors="replace")
+    lacking = runner.not_served(peer, errors)
+    if lacking:  # who has not been there has neither stopped nor missed anything
+        raise CannotError(f"{attack.name}, {peer.name}: {lacking}")
+    return judge(done.returncode, done.stdout.decode(errors="replace"), errors)
 
 
 def checked(ours: Peer) -> Peer:

@@ -86,6 +86,9 @@ def _run(counted: Counted, operations: int, peer: Peer, simulates: str) -> dict[
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"no end after {_SECONDS} s"
+        lacking = runner.not_served(peer, done.stderr)
+        if lacking:
+            return lacking
         if done.returncode != 0 or not file.exists():
             return f"exit {done.returncode}: {runner.last_line(_OF_VALGRIND.sub('', done.stderr))}"
         return parse(file.read_text())

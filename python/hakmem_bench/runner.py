@@ -21,6 +21,8 @@ SCRIPTS = ROOT / "bench" / "programs"
 _MILLION = 1e6
 # How often strace's table says a call was made: "% time, seconds, usecs/call, calls, errors, syscall".
 _STRACE_LINE = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", re.MULTILINE)
+# ld.so's complaint, at the start of a program that it then runs nevertheless.
+_IGNORED = re.compile(r"^ERROR: ld\.so: object '.*' from LD_PRELOAD cannot be preloaded", re.MULTILINE)
 
 
 def environment_of(peer: Peer) -> dict[str, str]:
@@ -70,7 +72,15 @@ def last_line(text: str) -> str:
     return lines[-1][:200] if lines else "nothing on stderr"
 
 
-def _status(told: dict[str, Any], test: Test, stderr: str) -> str:
+def not_served(peer: Peer, stderr: str) -> str:
+    """What to say of a run whose program the loader started without the peer's library; empty if it was loaded."""
+    return f"not served: {Path(peer.library).name} was not loaded" if peer.library and _IGNORED.search(stderr) else ""
+
+
+def _status(told: dict[str, Any], test: Test, peer: Peer, stderr: str) -> str:
+    lacking = not_served(peer, stderr)
+    if lacking:
+        return lacking
     if told["how"] == "timeout":
         return f"no end after {test.seconds:.0f} s"
     if told["how"] == "signal":
@@ -122,7 +132,7 @@ def run(test: Test, peer: Peer, *, quick: bool) -> Sample:
         before = _busy_seconds()
         told, output, errors = _measured(command_of(test, quick), test, peer, Path(directory))
         busy = _busy_seconds() - before
-    status = _status(told, test, errors)
+    status = _status(told, test, peer, errors)
     seconds = told["wall"]
     rate = re.search(r"^Throughput = (\d+) operations per second", output, re.MULTILINE)
     if rate:
@@ -147,16 +157,17 @@ def run(test: Test, peer: Peer, *, quick: bool) -> Sample:
 
 
 def system_calls(test: Test, peer: Peer) -> dict[str, int]:
-    """How often the quick form of the test makes each system call; nothing where strace is missing or fails."""
+    """How often the quick form of the test makes each system call; nothing where strace is missing or fails, or where
+    the peer's library was not loaded."""
     if test.preloads_itself or shutil.which("strace") is None:
         return {}
     settings = [word for name, value in environment_of(peer).items() for word in ("-E", f"{name}={value}")]
-    with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix="hakmem-bench-") as directory, tempfile.TemporaryFile() as errors:
         table = Path(directory) / "strace"
         command = ["strace", "-f", "-qq", "-c", "-o", str(table), *settings, *command_of(test, True)]
         process = subprocess.Popen(
             command, cwd=directory, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True,
+            stderr=errors, start_new_session=True,
         )  # fmt: skip
         try:
             code = process.wait(10 * test.seconds)
@@ -164,5 +175,7 @@ def system_calls(test: Test, peer: Peer) -> dict[str, int]:
             return {}
         finally:
             session.end(process)  # of a tracer that is killed alone the program would go on
-        text = table.read_text() if code == 0 and table.exists() else ""
+        errors.seek(0)
+        served = not not_served(peer, errors.read().decode(errors="replace"))
+        text = table.read_text() if code == 0 and served and table.exists() else ""
     return {name: int(calls) for calls, name in _STRACE_LINE.findall(text) if name != "total"}

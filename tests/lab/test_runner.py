@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import refusal  # noqa: E402
 
-from hakmem_bench import memory, runner  # noqa: E402
-from hakmem_bench.model import Peer, Sample, Test, TestResult  # noqa: E402
+from hakmem_bench import attacks, counting, memory, runner  # noqa: E402
+from hakmem_bench.model import CannotError, Peer, Sample, Test, TestResult  # noqa: E402
 
 PLAIN = Peer("glibc", "", "")
 STOPPED_FOR_A_WHILE = (
@@ -105,6 +105,21 @@ class Run(unittest.TestCase):
         tell = """echo "Extra = {\\"told\\": \\"$A $HAKMEM_MODE $LD_PRELOAD\\"}" """
         with mock.patch.dict(os.environ, {"HAKMEM_MODE": "fast", "LD_PRELOAD": "", "A": "ours"}):
             self.assertEqual(run(tell, Peer("p", "", "", environment={"A": "theirs"})).extra["told"], "theirs  ")
+
+    def test_a_library_that_the_loader_leaves_out_has_not_served(self) -> None:
+        with tempfile.NamedTemporaryFile(prefix="no-library-", suffix=".so") as file:
+            peer = Peer("p", "", "", library=file.name)
+            sample = run("exit 0", peer)
+            self.assertEqual(sample.status, f"not served: {Path(file.name).name} was not loaded")
+            self.assertFalse(sample.good)
+            if shutil.which("strace") is not None:
+                self.assertEqual(runner.system_calls(shell("exit 0"), peer), {})
+            with self.assertRaisesRegex(CannotError, r"\Aoverflow 16 heap, p: not served: no-lib.* was not loaded\Z"):
+                attacks.run(Path("/bin/true"), attacks.Attack("overflow", 16, "heap"), peer)
+            if shutil.which("valgrind") is not None:
+                counted = counting.count(counting.Counted("c", ("/bin/true", "{}"), 1, 2), peer, simulates=False)
+                self.assertRegex(counted.status, r"\Anot served: no-library-")
+        self.assertEqual(run("echo 'ERROR: ld.so: ...' >&2", PLAIN).status, "ok")
 
     def test_a_driver_gets_it_to_hand_on(self) -> None:
         tell = """test -z "$LD_PRELOAD" && echo "Extra = $HAK_BENCH_ENVIRONMENT" """

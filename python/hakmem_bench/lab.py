@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -24,6 +25,7 @@ from hakmem_bench import (
     policies,
     programs,
     provenance,
+    runner,
     schedule,
     suite,
     table,
@@ -37,6 +39,7 @@ RESULTS = ROOT / "build" / "lab" / "results"
 
 _QUICK_REPETITIONS = 5
 _FULL_REPETITIONS = 7
+_MEASURE = runner.program_of("measure")
 
 
 @dataclass(frozen=True)
@@ -127,19 +130,51 @@ def _install(tests: Sequence[Test], console: Console) -> dict[str, str]:
     return programs.missing_programs([test for test in tests if test.group == programs.GROUP])
 
 
-def _identity(library: Path) -> str:
-    """Empty while it is being built anew."""
-    return info.build_id(library) if library.exists() else ""
+def _stamp(file: Path) -> tuple[int, ...]:
+    """Which file it is and when it was written; nothing while it is being built anew."""
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _keeper(output: Path, library: Path) -> Callable[[Result], None]:
-    """Writes a result, unless another library has come into the place of the one that it is of: what was measured
-    since then is not kept."""
-    measured = _identity(library)
+def _identity(file: Path) -> str:
+    """The build id, or of a file without one its stamp."""
+    try:
+        build_id = info.build_id(file)
+    except OSError:
+        return ""
+    return f"{_stamp(file)}" if build_id == "none" else build_id
 
-    def keep(result: Result) -> None:
-        if _identity(library) != measured:
-            raise CannotError(f"{library} was built anew meanwhile; {output} has what was measured before")
+
+def _programs_of(tests: Iterable[Test]) -> Iterator[str]:
+    """What runs, short and long, as far as it is a program or a script of the lab's."""
+    for test in tests:
+        for quick in (False, True):
+            program, *words = runner.command_of(test, quick)
+            yield from (program, *(word for word in words if word.startswith(f"{runner.SCRIPTS}/")))
+
+
+def _programs_counted(programs: Iterable[counting.Counted]) -> Iterator[str]:
+    return _programs_of(Test(one.name, "", "", one.command) for one in programs)
+
+
+class _Writes(Protocol):
+    def write(self, path: Path) -> None: ...
+
+
+def _keeper(output: Path, measured: Iterable[Peer], programs: Iterable[str] = ()) -> Callable[[_Writes], None]:
+    """Writes a result, unless another file has come into the place of one that it is of, an allocator's or a program's:
+    what was measured since then is not kept."""
+    libraries = (peer.library for peer in measured if peer.library and not peer.missing)
+    watched = map(Path, dict.fromkeys((*libraries, *programs)))
+    before = {file: (_stamp(file), _identity(file)) for file in watched}
+
+    def keep(result: _Writes) -> None:
+        for file, (stamp, identity) in before.items():
+            if _stamp(file) != stamp and _identity(file) != identity:
+                raise CannotError(f"{file} was replaced meanwhile; {output} has what was measured before")
         result.write(output)
 
     return keep
@@ -181,7 +216,8 @@ def measure(
     result = Result({**provenance.facts(library, asked), **(facts or {})}, list(measured))
     result.left_out = missing
     output = options.output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}.json"
-    keep = _keeper(output, library)
+    programs_run = [*_programs_of(plan.tests), *(_programs_counted(counting.COUNTED) if plan.counts else ())]
+    keep = _keeper(output, measured, (str(library), *programs_run, _MEASURE))
     counted = len(counting.COUNTED) * sum(not peer.missing for peer in measured) if plan.counts else 0
     with _Bar(console, plan.steps + counted) as bar:
         result.complete = schedule.run(plan, result, bar, keep)
@@ -321,7 +357,7 @@ def watch(output: Path | None, asked: str, console: Console) -> int:
     measured = watching.peers_of(peers.ours(library))
     result = Result(provenance.facts(library, asked), measured, complete=False)
     path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-watching.json"
-    keep = _keeper(path, library)
+    keep = _keeper(path, measured, _programs_counted((*watching.PROGRAMS, *watching.BARE)))
     with _Bar(console, len(measured) * len((*watching.PROGRAMS, *watching.BARE))) as bar:
         result.complete = _count(result, watching.count(measured, bar.step), keep)
     keep(result)
@@ -347,7 +383,8 @@ def learn(options: Options, asked: str, console: Console) -> int:
     result = Result(provenance.facts(library, asked), learning_run.peers_of(chosen, known))
     result.left_out = missing
     output = options.output or learning_run.default_output(RESULTS)
-    keep = _keeper(output, library)
+    counted = _programs_counted(learning_run.COUNTED) if counts else ()
+    keep = _keeper(output, result.peers, (*_programs_of(tests), *counted, _MEASURE))
     with _Bar(console, learning_run.steps(chosen, known, quick=options.quick, counts=counts)) as bar:
         for stage in chosen:
             plan = stage.plan(known, quick=options.quick)
@@ -376,15 +413,16 @@ def attack(names: str | None, repetitions: int | None, output: Path | None, aske
     facts = provenance.facts(Path(ours.library), asked)
     path = output or RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}-attacks.json"
     result = attacks.Attacked(facts, [ours, hard, attacks.checked(ours), *others])
+    keep = _keeper(path, result.peers)
     with _Bar(console, 0) as bar:
         result.complete = False
         try:
             for _ in attacks.attack_all(result, bar.step, repetitions or attacks.REPETITIONS):
-                result.write(path)
+                keep(result)
             result.complete = True
         except KeyboardInterrupt:
             console.print("interrupted: the attacks that all allocators have had are kept")
-    result.write(path)
+    keep(result)
     for peer in attacks.allocators(result):
         stopped = f"{attacks.stopped(result, peer.name)} of {len(result.outcomes)}"
         console.print(f"{peer.name:20} {stopped} stopped or without effect")

@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -346,19 +347,60 @@ class SmallRun(unittest.TestCase):
             self.assertEqual(peers.NAMES[0], good.name)
             self.assertTrue(result.complete)
 
-    def test_a_library_built_anew_meanwhile_is_not_measured_as_the_old(self) -> None:
+    def test_what_is_replaced_meanwhile_is_not_measured_as_the_old(self) -> None:
+        """The library that the result is of, a peer's, a program, a script: with a build id or without one."""
+        with tempfile.TemporaryDirectory() as directory:
+            library, other, program = (Path(directory) / name for name in ("lib.so", "other.so", "program"))
+            peer, second = Peer("hakmem", "1", "here"), Peer("second", "1", "there", str(other))
+            script = Path(directory) / "script.py"
+            for replaced in (library, other, program, script):
+                for file in (library, other, script):
+                    file.write_bytes(b"..\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + bytes(range(20)) + b"..")
+                program.write_text("#!/bin/sh\n")
+                program.chmod(0o755)
+                output = Path(directory) / f"{replaced.name}.json"
+                again = f"sed -i 's/GNU../GNU\\x00+/; s/^#!/#! /' {replaced}"
+                tests = [
+                    Test("first", "", "", (str(program), "{scripts}/script.py"), only=("hakmem",)),
+                    Test("second", "", "", ("/bin/sh", "-c", again), only=("hakmem",)),
+                ]
+                options = lab.Options(repetitions=1, output=output, counts=False, system_calls=False)
+                facts = mock.patch.object(lab.provenance, "facts", return_value={"date": "today"})
+                with self.subTest(replaced.name), facts, mock.patch.object(lab.runner, "SCRIPTS", Path(directory)):
+                    with self.assertRaisesRegex(CannotError, rf"\A{replaced} was replaced meanwhile"):
+                        lab.measure(tests, [peer, second], options, "asked", Console(file=io.StringIO()), library)
+                    self.assertEqual([test.name for test in read(output).tests], ["first"])
+                    self.assertFalse(read(output).complete)
+
+    def test_the_same_library_linked_again_is_the_same(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             library, output = Path(directory) / "lib.so", Path(directory) / "result.json"
-            library.write_bytes(b"..\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + bytes(range(20)) + b"..")
-            again = f"sed -i 's/GNU../GNU\\x00+/' {library}; grep -q + {library}"
-            tests = [Test("first", "", "", ("/bin/true",)), Test("second", "", "", ("/bin/sh", "-c", again))]
-            options = lab.Options(repetitions=1, output=output, counts=False, system_calls=False)
-            with mock.patch.object(lab.provenance, "facts", return_value={"date": "today"}):
-                with self.assertRaisesRegex(CannotError, rf"\A{library} was built anew meanwhile"):
-                    peer = Peer("hakmem", "1", "here")
-                    lab.measure(tests, [peer], options, "asked", Console(file=io.StringIO()), library)
-            self.assertEqual([test.name for test in read(output).tests], ["first"])
-            self.assertFalse(read(output).complete)
+            library.write_bytes(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + bytes(range(20)))
+            keep = lab._keeper(output, [Peer("hakmem", "1", "here", str(library))])
+            library.touch()
+            keep(Result({}, []))
+            self.assertTrue(output.exists())
+
+    def test_libraries_are_watched_while_they_are_attacked(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            library, output = Path(directory) / "lib.so", Path(directory) / "result.json"
+            library.touch()
+            peer = Peer(OURS, "1", "here", str(library))
+
+            def attack_all(*_: object) -> Iterator[None]:
+                yield
+                library.write_text("another")
+                yield
+
+            with (
+                mock.patch.object(lab, "_both", return_value=[peer, peer]),
+                mock.patch.object(lab, "get_peers", return_value=[]),
+                mock.patch.object(lab.provenance, "facts", return_value={"date": "today"}),
+                mock.patch.object(lab.attacks, "attack_all", attack_all),
+                self.assertRaisesRegex(CannotError, rf"\A{library} was replaced meanwhile"),
+            ):
+                lab.attack(None, None, output, "asked", Console(file=io.StringIO()))
+            self.assertFalse(lab.attacks.read(output).complete)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from hakmem_bench import sources
 from hakmem_bench.model import OURS, ROOT, Peer
@@ -20,6 +21,8 @@ KEPT = ROOT / "build" / "lab" / "peers"
 
 _RECORD = KEPT / "peers.json"
 _REQUIRED_SECONDS = 60
+# Beside a peer in the record: the digest of what it was made of.
+_MADE_OF = "made of"
 
 # In the order of tables.
 _SOURCES: dict[str, sources.Source] = {
@@ -38,9 +41,9 @@ _SOURCES: dict[str, sources.Source] = {
         environment={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"},
     ),
     "rpmalloc": sources.Crate("rpmalloc", "rpmalloc-sys"),
-    "jemalloc-crate": sources.Crate("jemalloc", "tikv-jemalloc-sys"),
-    "mimalloc-crate": sources.Crate("mimalloc", "libmimalloc-sys"),
-    "mimalloc-secure": sources.Crate("mimalloc-secure", "libmimalloc-sys"),
+    "jemalloc-crate": sources.Crate("jemalloc", "tikv-jemalloc-sys", version="peer_mallctl"),
+    "mimalloc-crate": sources.Crate("mimalloc", "libmimalloc-sys", version="peer_mi_version"),
+    "mimalloc-secure": sources.Crate("mimalloc-secure", "libmimalloc-sys", version="peer_mi_version"),
     "snmalloc-check": sources.Crate("snmalloc-check", "snmalloc-sys"),
     "hardened-malloc": sources.Crate("hardened-malloc", "hardened-malloc-sys"),
 }
@@ -71,27 +74,34 @@ def in_modes(ours: Peer) -> list[Peer]:
 
 
 def _record() -> dict[str, Peer]:
+    """Those that are still made of what they were made of then."""
     try:
-        return {name: Peer(**peer) for name, peer in json.loads(_RECORD.read_text()).items()}
-    except (OSError, ValueError, TypeError):
+        kept: dict[str, dict[str, Any]] = json.loads(_RECORD.read_text())
+        return {
+            name: Peer(**peer)
+            for name, peer in kept.items()
+            if name in _SOURCES and peer.pop(_MADE_OF, "") == sources.digest(_SOURCES[name])
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
 
 def _write(record: dict[str, Peer]) -> None:
     _RECORD.parent.mkdir(parents=True, exist_ok=True)
     unfinished = _RECORD.with_suffix(".tmp")
-    unfinished.write_text(json.dumps({name: asdict(peer) for name, peer in record.items()}, indent=1) + "\n")
+    kept = {name: {**asdict(peer), _MADE_OF: sources.digest(_SOURCES[name])} for name, peer in record.items()}
+    unfinished.write_text(json.dumps(kept, indent=1) + "\n")
     unfinished.replace(_RECORD)
 
 
 def known(names: Sequence[str]) -> list[Peer]:
-    """Those that have been fetched and are still there, or were found not to be had. What the system installs and
-    upgrades is asked again whether it is there, and what version it is."""
+    """Those that have been fetched of what would be fetched today, and still serve, or were found not to be had. What
+    the system installs and upgrades is asked again whether it is there, and what version it is."""
 
     def is_there(peer: Peer | None) -> bool:
         if peer is None or isinstance(_SOURCES.get(peer.name), (sources.LibC, sources.Debian)):
             return False
-        return bool(peer.missing) or not peer.library or Path(peer.library).exists()
+        return bool(peer.missing) or not prove(peer)
 
     record = _record()
     return [record[name] for name in names if is_there(record.get(name))]
@@ -118,7 +128,7 @@ def fetch(names: Sequence[str], progress: Callable[[str], None]) -> list[Peer]:
 
 
 def prove(peer: Peer) -> str:
-    """Why the library would not serve a program; empty if it does."""
+    """Why the library would not serve a program, or not as it is meant to; empty if it does."""
     if not peer.library:
         return ""
     environment = {**os.environ, **peer.environment, "LD_PRELOAD": peer.library}
@@ -131,4 +141,10 @@ def prove(peer: Peer) -> str:
         return f"/bin/cat does not end within {_REQUIRED_SECONDS} s"
     if done.returncode != 0:
         return f"/bin/cat ends with {done.returncode}: {done.stderr.strip()[-200:]}"
-    return "" if os.path.realpath(peer.library) in done.stdout else "the loader does not map it"
+    if os.path.realpath(peer.library) not in done.stdout:
+        return "the loader does not map it"
+    source = _SOURCES.get(peer.name)
+    works = source.works if isinstance(source, sources.Crate) else ""
+    if works and sources.asked(Path(peer.library), works, peer.environment) != "1":
+        return f"{works}() does not say so"
+    return ""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from hakmem_bench.model import ROOT, Peer
@@ -41,10 +44,12 @@ def _run(command: list[str]) -> tuple[bool, str]:
     return False, (errors or lines or [f"exit {done.returncode}"])[0 if errors else -1]
 
 
-def _asked(library: Path, how: str) -> str:
-    """What the library itself says its version is, in a process of its own, preloaded: some cannot be loaded later."""
+def asked(library: Path, how: str, environment: Mapping[str, str] = MappingProxyType({})) -> str:
+    """What the library itself says of its version, or whether something is so, in a process of its own, preloaded: some
+    cannot be loaded later. `how` is as ask_version.py has it."""
     asking = Path(__file__).with_name("ask_version.py")
-    succeeded, text = _run(["/usr/bin/env", f"LD_PRELOAD={library}", sys.executable, "-B", str(asking), how])
+    settings = [f"{name}={value}" for name, value in {**environment, "LD_PRELOAD": str(library)}.items()]
+    succeeded, text = _run(["/usr/bin/env", *settings, sys.executable, "-B", str(asking), how])
     return text.strip() if succeeded else "unknown"
 
 
@@ -73,7 +78,7 @@ class Debian:
             return Peer(name, "", source, missing=f"no {self.file} in the package")
         _, version = _run(["dpkg-query", "--show", "--showformat=${Version}", self.package])
         if self.version:
-            version = f"{_asked(paths[0], self.version)} (package {version})"
+            version = f"{asked(paths[0], self.version)} (package {version})"
         return Peer(name, version, source, str(paths[0]))
 
 
@@ -100,7 +105,7 @@ class PyPI:
             return Peer(name, "", source, missing=f"no {self.file} in {wheels[0].name}")
         version = wheels[0].name.split("-")[1]
         if self.version:
-            version = f"{_asked(libraries[0], self.version)} (wheel {version})"
+            version = f"{asked(libraries[0], self.version)} (wheel {version})"
         return Peer(name, version, source, str(libraries[0]))
 
 
@@ -111,6 +116,16 @@ class Crate:
     directory: str
     crate: str
     environment: dict[str, str] = field(default_factory=dict)
+    version: str = ""
+    """How to ask the library itself: see ask_version.py. Otherwise there is the crate's version only."""
+    works: str = ""
+    """The function of ours that says whether the library serves as it is meant to."""
+
+    def files(self) -> Iterator[Path]:
+        """What it is built of, without what cargo fetches, which Cargo.lock names."""
+        yield from (CRATES / name for name in ("Cargo.toml", "Cargo.lock", ".cargo/config.toml"))
+        for directory in ("export", self.directory):
+            yield from sorted(path for path in (CRATES / directory).rglob("*") if path.is_file())
 
     def fetch(self, name: str, kept: Path) -> Peer:
         source = f"crates.io {self.crate}"
@@ -126,9 +141,20 @@ class Crate:
         if not succeeded:
             return Peer(name, "", source, missing=text)
         library = target / "release" / f"libpeer_{self.directory.replace('-', '_')}.so"
-        return Peer(name, self._locked_version(), source, str(library), self.environment)
+        version = f"crate {self._locked_version()}"
+        if self.version:
+            version = f"{asked(library, self.version, self.environment)} ({version})"
+        return Peer(name, version, source, str(library), self.environment)
 
     def _locked_version(self) -> str:
         lock = (CRATES / "Cargo.lock").read_text()
         found = re.search(rf'^name = "{re.escape(self.crate)}"\nversion = "(.+)"$', lock, re.MULTILINE)
         return found[1] if found else "unknown"
+
+
+def digest(source: Source) -> str:
+    """Of what decides which library is fetched: the row in the table of sources, and what a crate is built of."""
+    found = hashlib.sha256(repr(source).encode())
+    for path in source.files() if isinstance(source, Crate) else ():
+        found.update(f"\0{path.relative_to(CRATES)}\0".encode() + path.read_bytes())
+    return found.hexdigest()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -72,9 +74,38 @@ class Fetching(unittest.TestCase):
         self.answers = {"one": Peer("one", "1", "", str(library))}
         with mock.patch.object(peers, "prove", return_value=""):
             peers.fetch(["one"], self.said.append)
-        self.assertEqual(len(peers.known(["one"])), 1)
+            self.assertEqual(len(peers.known(["one"])), 1)
         library.unlink()
         self.assertEqual(peers.known(["one"]), [])
+
+    def test_one_that_no_longer_serves_is_not_known(self) -> None:
+        library = self.kept / "library.so"
+        library.touch()
+        self.answers = {"one": Peer("one", "1", "", str(library))}
+        with mock.patch.object(peers, "prove", return_value=""):
+            peers.fetch(["one"], self.said.append)
+        with mock.patch.object(peers, "prove", return_value="/bin/cat ends with -11"):
+            self.assertEqual(peers.known(["one"]), [])
+
+    def test_one_of_other_sources_than_todays_is_not_known(self) -> None:
+        crate, one = sources.Crate("one", "one-sys"), Peer("one", "1", "")
+        crates = self.kept / "crates"
+        built_of = ("Cargo.toml", "Cargo.lock", ".cargo/config.toml", "export/src/lib.rs", "one/src/lib.rs")
+        for name in (*built_of, "two/src/lib.rs"):
+            (crates / name).parent.mkdir(parents=True, exist_ok=True)
+            (crates / name).touch()
+        with mock.patch.object(sources, "CRATES", crates):
+            with mock.patch.object(peers, "_SOURCES", {"one": crate}):
+                peers._write({"one": one})
+                for name in built_of:
+                    (crates / name).write_text("changed")
+                    self.assertEqual(peers.known(["one"]), [], name)
+                    (crates / name).write_text("")
+                (crates / "two" / "src" / "lib.rs").write_text("changed")
+                self.assertEqual(peers.known(["one"]), [one])
+            for other in (replace(crate, environment={"A": "B"}), replace(crate, works="peer_works")):
+                with mock.patch.object(peers, "_SOURCES", {"one": other}):
+                    self.assertEqual(peers.known(["one"]), [])
 
     def test_what_the_system_upgrades_is_asked_again(self) -> None:
         for source in (sources.LibC(), sources.Debian("libone", "one.so")):
@@ -130,10 +161,56 @@ class Crates(unittest.TestCase):
         ):
             peer = sources.Crate("mimalloc-secure", "libmimalloc-sys").fetch("name", Path("/kept"))
         self.assertEqual(peer.library, "/kept/target/release/libpeer_mimalloc_secure.so")
+        self.assertRegex(peer.version, r"\Acrate \d+\.\d+")
         (command,) = commands
         self.assertEqual([word for word in command if word.startswith("peer-")], ["peer-mimalloc-secure"])
         self.assertEqual(command[command.index("--package") + 1], "peer-mimalloc-secure")
         self.assertNotIn("--workspace", command)
+
+    def library(self, text: str) -> Path:
+        """Of C, which no allocator's functions are in: the C library serves."""
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        library = Path(directory.name) / "library.so"
+        command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]
+        subprocess.run(command, input=text, text=True, check=True)
+        return library
+
+    def test_the_library_is_asked_for_its_version(self) -> None:
+        library = self.library("int peer_mi_version(void) { return 30302; }")
+        self.assertEqual(sources.asked(library, "peer_mi_version"), "3.3.2")
+        self.assertEqual(sources.asked(library, "peer_no_such"), "unknown")
+
+        def run(command: list[str]) -> tuple[bool, str]:
+            return True, "3.3.2\n" if "peer_mi_version" in command else ""
+
+        with (
+            mock.patch.object(sources, "_run", run),
+            mock.patch.object(sources.shutil, "which", return_value="/bin/cargo"),
+        ):
+            peer = peers._SOURCES["mimalloc-crate"].fetch("name", Path("/kept"))
+        self.assertRegex(peer.version, r"\A3\.3\.2 \(crate \d+\.\d+\.\d+\)\Z")
+
+    def test_one_that_does_not_serve_as_it_is_meant_to_is_missing(self) -> None:
+        library = self.library(
+            """
+            #include <stdbool.h>
+            #include <stdlib.h>
+            bool peer_works(void) { return getenv("PEER_WORKS") != NULL; }
+            """
+        )
+        source = sources.Crate("one", "one-sys", works="peer_works")
+        with mock.patch.object(peers, "_SOURCES", {"one": source}):
+            self.assertEqual(peers.prove(Peer("one", "1", "", str(library), {"PEER_WORKS": ""})), "")
+            self.assertEqual(peers.prove(Peer("one", "1", "", str(library))), "peer_works() does not say so")
+
+    def test_what_the_lab_asks_the_crates_export(self) -> None:
+        for name, source in peers._SOURCES.items():
+            functions = (source.version, source.works) if isinstance(source, sources.Crate) else ()
+            for function in filter(None, functions):
+                with self.subTest(f"{name} {function}"):
+                    text = (sources.CRATES / source.directory / "src" / "lib.rs").read_text()
+                    self.assertIn(f'#[no_mangle]\npub unsafe extern "C" fn {function}(', text)
 
 
 if __name__ == "__main__":

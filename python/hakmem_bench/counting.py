@@ -33,7 +33,10 @@ _EVENTS = {
 
 
 # What a peer does otherwise under valgrind.
-CAVEATS = {"google-tcmalloc": "valgrind knows no restartable sequences, so it has no caches per processor here"}
+CAVEATS = {
+    "google-tcmalloc": "valgrind knows no restartable sequences: what is counted is how it serves without the caches "
+    "per processor that need them"
+}
 
 # What valgrind itself says, of which the last line tells nothing of why a program failed.
 _OF_VALGRIND = re.compile(r"^==\d+==.*$", re.MULTILINE)

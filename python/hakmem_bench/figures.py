@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hakmem_bench import stats
-from hakmem_bench.model import OURS, Result, Sample, TestResult, is_time_out
+from hakmem_bench.model import OURS, Peer, Result, Sample, TestResult, is_time_out
 from hakmem_bench.stats import Ratio
 
 TIME = "seconds"
@@ -216,8 +216,8 @@ def method(figures: Figures) -> list[str]:
         "that spans 1, to two decimals, is a tie.",
         "Time is that of one operation where the test counts operations and wall time otherwise; peak memory is the "
         "largest resident set of the program itself, or of one of its descendants.",
-        "Peers run as they come: no variable that tunes one is set, but for one that Google's tcmalloc needs for its "
-        "caches per processor.",
+        "Peers run as they come: no variable that tunes one is set. GLIBC_TUNABLES=glibc.pthread.rseq=0 lets Google's "
+        "tcmalloc register its caches per processor, which a thread can do once, and the C library does otherwise.",
         "The mean over the tests is the geometric mean of their median ratios, over the tests in which both allocators "
         "have a good run, with its bootstrap 95 % interval.",
         "A run that something else on the machine disturbed was repeated "
@@ -225,9 +225,20 @@ def method(figures: Figures) -> list[str]:
     ]
 
 
+def _lacks_its_caches(peer: Peer) -> bool:
+    """Of google-tcmalloc, whose linker left out the constructor that switches its caches on, the lab said the crate's
+    version without the word; since it says the word it asks whether they are on."""
+    return peer.name == "google-tcmalloc" and not peer.missing and not peer.version.startswith("crate ")
+
+
 def cautions(figures: Figures) -> list[str]:
     """What a reader must know before he believes a figure."""
     lines = []
+    if any(_lacks_its_caches(peer) for peer in figures.result.peers):
+        lines.append(
+            "google-tcmalloc was built without its caches per processor here, and each malloc and free of it took the "
+            "slow way: no figure of it says how fast, or how large, Google's tcmalloc is."
+        )
     if not figures.result.complete:
         lines.append("This run was interrupted: what had been measured by then is here.")
     pairs = figures.pairs()

@@ -39,6 +39,7 @@ _SOURCES: dict[str, sources.Source] = {
         "libtcmalloc-sys",
         # Otherwise the C library has the registration that its caches per CPU need.
         environment={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"},
+        works="peer_caches_per_cpu_are_on",
     ),
     "rpmalloc": sources.Crate("rpmalloc", "rpmalloc-sys"),
     "jemalloc-crate": sources.Crate("jemalloc", "tikv-jemalloc-sys", version="peer_mallctl"),

@@ -192,6 +192,7 @@ class Crates(unittest.TestCase):
         self.assertRegex(peer.version, r"\A3\.3\.2 \(crate \d+\.\d+\.\d+\)\Z")
 
     def test_one_that_does_not_serve_as_it_is_meant_to_is_missing(self) -> None:
+        """Google's tcmalloc without its caches per processor, for example."""
         library = self.library(
             """
             #include <stdbool.h>
@@ -211,6 +212,7 @@ class Crates(unittest.TestCase):
                 with self.subTest(f"{name} {function}"):
                     text = (sources.CRATES / source.directory / "src" / "lib.rs").read_text()
                     self.assertIn(f'#[no_mangle]\npub unsafe extern "C" fn {function}(', text)
+        self.assertEqual(peers._SOURCES["google-tcmalloc"].works, "peer_caches_per_cpu_are_on")
 
 
 if __name__ == "__main__":

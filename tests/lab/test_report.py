@@ -20,7 +20,7 @@ import fake  # noqa: E402
 from rich.console import Console  # noqa: E402
 
 from hakmem_bench import charts, figures, markdown, page, stats, table  # noqa: E402
-from hakmem_bench.model import Result, Sample, TestResult  # noqa: E402
+from hakmem_bench.model import Peer, Result, Sample, TestResult  # noqa: E402
 from hakmem_bench.notes import references  # noqa: E402
 
 VOID = {"meta", "br", "input", "link", "img", "hr", "wbr"}
@@ -215,6 +215,14 @@ class Cases(unittest.TestCase):
 
 
 class Words(unittest.TestCase):
+    def test_figures_of_googles_without_its_caches_are_doubtful(self) -> None:
+        """The lab said its version without the word "crate" while it did not ask whether they are on."""
+        for version, doubtful in (("0.1.14", True), ("crate 0.1.14", False)):
+            result = fake.everything()
+            result.peers.append(Peer("google-tcmalloc", version, "crates.io libtcmalloc-sys"))
+            cautions = figures.cautions(figures.Figures(result))
+            self.assertEqual(any(line.startswith("google-tcmalloc was built without") for line in cautions), doubtful)
+
     def test_a_tie_is_marked_and_only_a_tie(self) -> None:
         for ratios, tie in (((0.9, 1.1, 0.95, 1.05, 1.0, 0.97, 1.02), True), ((0.5,) * 7, False), ((2.0,) * 7, False)):
             result = fake.only(["hakmem", "glibc"])

@@ -1,8 +1,10 @@
-"""Who runs when: all allocators within each repetition of a test, in an order that rotates; then perhaps two alone."""
+"""Who runs when: all allocators within each repetition of a test, in an order drawn anew; then perhaps two alone."""
 
 from __future__ import annotations
 
 import os
+import random
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,10 +13,12 @@ from hakmem_bench import runner
 from hakmem_bench.model import OURS, Counts, Peer, Result, Sample, Test, TestResult
 
 # A run is repeated if something else kept more than this share of one processor busy meanwhile, for more than a few
-# of the clock's ticks, unless that is so every time.
+# of the clock's ticks, than goes with each run of the test, unless that is so every time.
 _FOREIGN_SHARE = 0.25
 _FOREIGN_SECONDS = 0.06
 _ATTEMPTS = 3
+# Of fewer good runs nobody knows yet what goes with each.
+_RUNS_THAT_TELL = 3
 
 
 class Progress(Protocol):
@@ -49,36 +53,64 @@ class Plan:
         two = [peer for peer in peers if peer.name in (OURS, rival)]
         common = self.repetitions_of(test)
         alone = 0 if test.memory_only or len(two) < 2 else max(repetitions - common, 0)
-        return [_rotated(some, number) for number, some in enumerate([peers] * common + [two] * alone)]
+        return [_in_order(test, number, some) for number, some in enumerate([peers] * common + [two] * alone)]
+
+    def warms_up(self, test: Test) -> bool:
+        """The program is the system's, and so are its libraries and scripts: whoever runs it first has them read from
+        the disk. That run is no sample."""
+        return os.path.isabs(test.command[0]) and any(map(test.takes, self.peers))
 
     @property
     def steps(self) -> int:
         """Without the counts, which add theirs."""
         return sum(
-            sum(len(peers) for peers in self.rounds(test)) + self.system_calls * sum(map(test.takes, self.peers))
+            self.warms_up(test)
+            + sum(len(peers) for peers in self.rounds(test))
+            + self.system_calls * sum(map(test.takes, self.peers))
             for test in self.tests
         )
 
 
-def _rotated(peers: Sequence[Peer], by: int) -> list[Peer]:
-    first = by % max(len(peers), 1)
-    return [*peers[first:], *peers[:first]]
+def _in_order(test: Test, number: int, peers: Sequence[Peer]) -> list[Peer]:
+    """Two take turns at being first. The order of more is drawn, the same in every run of the lab: in one that only
+    rotates everybody comes after the same other."""
+    if len(peers) <= 2:
+        return list(reversed(peers)) if number % 2 else list(peers)
+    drawn = list(peers)
+    random.Random(f"{test.name} {number}").shuffle(drawn)
+    return drawn
 
 
-def _disturbed(sample: Sample) -> bool:
-    return sample.foreign > _FOREIGN_SHARE and sample.foreign * sample.wall > _FOREIGN_SECONDS
+def _usual_seconds(result: TestResult) -> float:
+    """Of processors, that go with each run of the test and are not in its times, whatever the allocator and however
+    fast: threads that have ended leave work to the kernel, for one. The quietest quarter of the runs had no more."""
+    good = [sample for samples in result.samples.values() for sample in samples if sample.good]
+    if len(good) < _RUNS_THAT_TELL:
+        return 0
+    return statistics.quantiles([sample.foreign * sample.wall for sample in good])[0]
+
+
+def _foreign(sample: Sample, usual: float) -> float:
+    """Processors busy with something else than goes with the run, on average."""
+    return sample.foreign - usual / max(sample.wall, 0.001)
+
+
+def _disturbed(sample: Sample, usual: float) -> bool:
+    foreign = _foreign(sample, usual)
+    return foreign > _FOREIGN_SHARE and foreign * sample.wall > _FOREIGN_SECONDS
 
 
 def _run_undisturbed(plan: Plan, test: Test, peer: Peer, result: TestResult) -> Sample:
     """The least disturbed of the attempts; one that goes wrong is a result, however busy the machine was."""
     run = plan.run or runner.run
+    usual = _usual_seconds(result)
     best = run(test, peer, quick=plan.quick)
     for _ in range(_ATTEMPTS - 1):
-        if not best.good or not _disturbed(best):
+        if not best.good or not _disturbed(best, usual):
             break
         result.disturbed += 1
         again = run(test, peer, quick=plan.quick)
-        if not again.good or again.foreign < best.foreign:
+        if not again.good or _foreign(again, usual) < _foreign(best, usual):
             best = again
     return best
 
@@ -105,6 +137,10 @@ def _run_round(plan: Plan, test: Test, peers: Sequence[Peer], result: TestResult
 
 def _run_test(plan: Plan, test: Test, result: TestResult, progress: Progress) -> None:
     rounds = plan.rounds(test)
+    if plan.warms_up(test):
+        first = rounds[0][0]
+        progress.step(f"{test.name}, to have it in memory: {first.name}")
+        (plan.run or runner.run)(test, first, quick=plan.quick)
     for number, peers in enumerate(rounds, 1):
         where = f"{test.name}, {number} of {len(rounds)}"
         _run_round(plan, test, peers, result, lambda name, where=where: progress.step(f"{where}: {name}"))

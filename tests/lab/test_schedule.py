@@ -43,17 +43,48 @@ class Schedule(unittest.TestCase):
             schedule.run(plan, result, Said(), keep)
         return result
 
-    def test_all_peers_in_each_repetition_in_an_order_that_rotates(self) -> None:
+    def test_all_peers_in_each_repetition(self) -> None:
         self.run_plan(lambda name, number: Sample("ok", seconds=1))
-        self.assertEqual(self.runs[:3], ["hakmem", "glibc", "other"])
-        self.assertEqual(self.runs[3:6], ["glibc", "other", "hakmem"])
-        self.assertEqual(self.runs[6:], ["other", "hakmem", "glibc"])
+        for first in (0, 3, 6):
+            self.assertEqual(sorted(self.runs[first : first + 3]), sorted(peer.name for peer in PEERS))
+
+    def test_the_order_is_drawn_and_the_same_again(self) -> None:
+        """Nobody is first in each test, or comes after the same other."""
+        tests = [Test(f"test-{number}", "group", "", ("x",)) for number in range(60)]
+        plan = schedule.Plan(tests, PEERS, 1, quick=False)
+        orders = [[peer.name for peer in plan.rounds(test)[0]] for test in tests]
+        self.assertEqual(orders, [[peer.name for peer in plan.rounds(test)[0]] for test in tests])
+        for name in ("hakmem", "glibc", "other"):
+            self.assertTrue(10 <= sum(order[0] == name for order in orders) <= 30, name)
+        before = [order[order.index("hakmem") - 1] for order in orders if order[0] != "hakmem"]
+        self.assertTrue(10 <= before.count("glibc") <= len(before) - 10)
+
+    def test_two_take_turns_at_being_first(self) -> None:
+        self.run_plan(lambda name, number: Sample("ok", seconds=1), peers=PEERS[:2], repetitions=4)
+        self.assertEqual(self.runs, ["hakmem", "glibc", "glibc", "hakmem"] * 2)
+
+    def test_what_has_the_systems_programs_read_from_the_disk_is_no_sample(self) -> None:
+        tests = [Test("theirs", "group", "", ("/bin/true",)), Test("ours", "group", "", ("x",))]
+        for peers in (PEERS, PEERS[:2]):
+            plan = schedule.Plan(tests, peers, 2, quick=False)
+            result, said, runs = Result({}, peers), Said(), []
+
+            def run(test: Test, peer: Peer, *, quick: bool, runs: list[str] = runs) -> Sample:
+                runs.append(test.name)
+                return Sample("ok", seconds=len(runs))
+
+            with mock.patch.object(runner, "run", run):
+                schedule.run(plan, result, said, lambda result: None)
+            self.assertEqual([runs.count(test.name) for test in tests], [1 + 2 * len(peers), 2 * len(peers)])
+            self.assertEqual(len(said.steps), plan.steps)
+            kept = [sample.seconds for samples in result.tests[0].samples.values() for sample in samples]
+            self.assertEqual(sorted(kept), list(range(2, 2 + 2 * len(peers))))
 
     def test_two_go_on_alone_and_take_turns(self) -> None:
         result = self.run_plan(lambda name, number: Sample("ok", seconds=number), repetitions=1, closely=("glibc", 3))
-        self.assertEqual(self.runs, ["hakmem", "glibc", "other", "glibc", "hakmem", "hakmem", "glibc"])
+        self.assertEqual(self.runs[3:], ["glibc", "hakmem", "hakmem", "glibc"])
         seconds = {name: [one.seconds for one in some] for name, some in result.tests[0].samples.items()}
-        self.assertEqual(seconds, {"hakmem": [1, 5, 6], "glibc": [2, 4, 7], "other": [3]})
+        self.assertEqual([seconds["hakmem"][1:], seconds["glibc"][1:], len(seconds["other"])], [[5, 6], [4, 7], 1])
 
     def test_two_go_on_alone_where_that_adds_pairs(self) -> None:
         once = Test("one", "", "", ("x",), memory_only=True)
@@ -93,7 +124,28 @@ class Schedule(unittest.TestCase):
         )
         self.assertEqual(result.tests[0].disturbed, 2)
         self.assertEqual(result.tests[0].samples["glibc"][0].foreign, 0.5)
-        self.assertEqual(self.runs, ["hakmem", "glibc", "glibc", "glibc", "other"])
+        self.assertEqual(self.runs.count("glibc"), 3)
+
+    def test_what_the_kernel_does_after_each_run_disturbs_none(self) -> None:
+        """It takes as long whatever the allocator: of fast runs it is a larger share."""
+
+        def answer(name: str, number: int) -> Sample:
+            wall = 0.2 if name == "hakmem" else 0.4
+            return Sample("ok", seconds=number, wall=wall, foreign=0.08 / wall)
+
+        result = self.run_plan(answer, repetitions=9)
+        self.assertLessEqual(result.tests[0].disturbed, 2)  # of the first three runs, when nobody knows yet
+
+    def test_but_what_comes_on_top_of_it_does_and_the_least_of_that_is_kept(self) -> None:
+        attempts = iter([(0.2, 0.1), (0.4, 0.22), (0.4, 0.3)])
+
+        def answer(name: str, number: int) -> Sample:
+            wall, more = next(attempts) if name == "hakmem" and self.runs.count(name) > 8 else (0.4, 0)
+            return Sample("ok", seconds=more, wall=wall, foreign=(0.08 + more) / wall)
+
+        result = self.run_plan(answer, repetitions=9)
+        self.assertEqual(result.tests[0].disturbed, 2)
+        self.assertEqual(result.tests[0].samples["hakmem"][-1].seconds, 0.1)
 
     def test_a_crash_on_a_busy_machine_stands(self) -> None:
         answers = iter([Sample("signal 11", wall=1, foreign=0.9), Sample("ok", wall=1)])

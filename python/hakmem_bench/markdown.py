@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hakmem_bench import charts, stats
+from hakmem_bench import charts, method, stats
 from hakmem_bench import figures as fig
 from hakmem_bench.counting import CAVEATS
 from hakmem_bench.figures import TIME, VALUES, Figures
@@ -63,7 +63,7 @@ def _head(figures: Figures) -> str:
     lines += [f"- {cell(name)}: {cell(text)}" for name, text in figures.result.provenance.items()]
     lines += ["", "What idle programs give back, page faults, peaks and huge pages: [memory.md](memory.md)."]
     lines += ["", "![Time against peak memory of each allocator, hakmem at 1 and 1](benchmarks.svg)", ""]
-    lines += ["## Method", "", *(f"- {cell(sentence)}" for sentence in fig.method(figures))]
+    lines += ["## Method", "", *(f"- {cell(sentence)}" for sentence in method.sentences(figures))]
     return "\n".join(lines)
 
 

@@ -28,8 +28,8 @@ _FAULTS_TELL = 4
 
 
 def median(test: TestResult, allocator: str, number: Callable[[Sample], float | None]) -> float | None:
-    """Over the good runs in which there is such a number."""
-    found = [one for sample in test.samples.get(allocator, []) if sample.good and (one := number(sample)) is not None]
+    """Over the runs of `stats.typical_samples` in which there is such a number."""
+    found = [one for sample in stats.typical_samples(test, allocator) if (one := number(sample)) is not None]
     return statistics.median(found) if found else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hakmem_bench import charts
+from hakmem_bench import charts, method
 from hakmem_bench import figures as fig
 from hakmem_bench.charts import Axis
 from hakmem_bench.figures import VALUES, Figures
@@ -38,7 +38,7 @@ def render(result: Result) -> str:
         counts=_counts(result),
         failures=fig.failures(result),
         everything=_everything(figures),
-        method=fig.method(figures),
+        method=method.sentences(figures),
         digits=fig.digits,
         kind=fig.kind,
         bounds=fig.bounds,

@@ -9,7 +9,8 @@ from unittest import mock
 
 import numpy
 
-from hakmem_bench import stats
+from hakmem_bench import memory, method, stats
+from hakmem_bench.figures import Figures
 from hakmem_bench.model import OURS, Peer, Result, Sample, TestResult
 
 DRAWS = 2000
@@ -70,6 +71,43 @@ class Means(unittest.TestCase):
                 held += mean.low <= 1 <= mean.high
             # 95 and a deviation of 2.2 are to be expected.
             self.assertGreaterEqual(held, 88)
+
+    def test_of_one_test_is_that_tests_interval(self) -> None:
+        ratios = [0.9, 1.2, 1.0, 1.1, 0.8, 1.3, 1.4]
+        mean = stats.geometric_mean(result_of([ratios]), "glibc", "seconds")
+        self.assertEqual(mean, stats.interval(ratios))
+
+
+def went_on_alone() -> Result:
+    """The machine was twice as slow by then."""
+    result = result_of([[1.0] * 3 + [2.0] * 4])
+    result.peers.append(Peer("other", "", ""))
+    test = result.tests[0]
+    test.samples["other"] = [Sample("ok", seconds=1.1)] * 3
+    test.samples["lost"] = [Sample("no end after 1 s")]
+    return result
+
+
+class Typical(unittest.TestCase):
+    def test_values_beside_each_other_are_of_the_same_repetitions(self) -> None:
+        test = went_on_alone().tests[0]
+        self.assertEqual(stats.common_repetitions(test), 3)
+        self.assertEqual(stats.typical(test, OURS, "seconds"), 1.0)
+        self.assertEqual(memory.median(test, OURS, lambda sample: sample.seconds), 1.0)
+        self.assertEqual(stats.typical(test, "lost", "seconds"), None)
+
+    def test_or_of_others_if_none_of_those_was_good(self) -> None:
+        test = went_on_alone().tests[0]
+        test.samples[OURS][:3] = [Sample("signal 11")] * 3
+        self.assertEqual(stats.typical(test, OURS, "seconds"), 2.0)
+
+    def test_it_is_said_who_had_more(self) -> None:
+        result = went_on_alone()
+        result.tests[0].samples["glibc"].pop()
+        self.assertIn("hakmem and glibc had more repetitions alone", method.sentences(Figures(result))[-1])
+        for samples in result.tests[0].samples.values():
+            del samples[3:]
+        self.assertFalse([one for one in method.sentences(Figures(result)) if "alone" in one])
 
 
 if __name__ == "__main__":

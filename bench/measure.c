@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "peak.h"
 #include "timing.h"
 
 enum { CANNOT_EXECUTE = 127, MOST_SETTINGS = 64 };
@@ -88,29 +89,12 @@ static void start(const struct plan *plan, const sigset_t *mask, const int *gate
     _exit(CANNOT_EXECUTE);
 }
 
-/* The most that the program has held in memory, KiB; 0: not known. */
-static long held_kib(void)
-{
-    char path[64];
-    char text[4096];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)program);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file == -1 ? -1 : read(file, text, sizeof text - 1);
-    if (file != -1)
-        close(file);
-    if (length <= 0)
-        return 0;
-    text[length] = '\0';
-    const char *peak = strstr(text, "\nVmHWM:");
-    return peak == NULL ? 0 : strtol(peak + strlen("\nVmHWM:"), NULL, 10);
-}
-
 /* The program stands still; `stop` says why, as in siginfo_t.si_status. It goes on as it would have without us. */
 static void go_on(int stop, long *peak_kib)
 {
     int event = stop >> 8;
     if (event == PTRACE_EVENT_EXIT)
-        *peak_kib = held_kib();
+        *peak_kib = peak_kib_of(program);
     if (event == PTRACE_EVENT_STOP && (stop & 0xff) != SIGTRAP)
         ptrace(PTRACE_LISTEN, program, NULL, NULL);
     else

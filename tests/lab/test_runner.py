@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -54,6 +57,18 @@ class Run(unittest.TestCase):
             sample = run(tell + " </proc/$$/status; exit 0")
             self.assertGreaterEqual(sample.peak_kib, sample.extra["held"])
 
+    def test_start_up_tells_the_exact_peak_of_a_typical_run(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            told = Path(directory) / "told"
+            script = f"grep VmHWM /proc/$$/status >>{told}; exit 0"
+            command = [str(runner.PROGRAMS / "startup"), "3", "/bin/sh", "-c", script]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            held = [int(number) for number in re.findall(r"\d+", told.read_text())]
+        found = re.fullmatch(r'Throughput = .+\nExtra = {"peak_kib": (\d+)}\n', done.stdout)
+        assert found, done.stdout
+        self.assertEqual(len(held), 3 + 15)
+        self.assertTrue(statistics.median(held[3:]) <= int(found[1]) <= max(held) + 64)
+
     def test_signals_reach_the_program(self) -> None:
         self.assertEqual(run("trap 'exit 7' USR1; kill -USR1 $$").status, "exit 7: nothing on stderr")
         self.assertEqual(run("trap '' USR1; kill -USR1 $$").status, "ok")
@@ -71,6 +86,8 @@ class Run(unittest.TestCase):
                 refusal.refuse(refusal.PTRACE)
                 sample = run(STOPPED_FOR_A_WHILE)
                 done = sample.status == "ok" and sample.wall > 0.3 and 200 < sample.peak_kib < 100_000
+                often = runner.run(Test("startup", "", "", ("startup", "3", "/bin/true")), PLAIN, quick=False)
+                done &= often.good and 200 < often.peak_kib < 100_000
             finally:
                 os._exit(0 if done else 1)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)

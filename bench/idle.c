@@ -10,12 +10,12 @@
  * Prints Extra = {...}, with
  *   curve           [[seconds since the start, KiB resident], ...]: at the start, at the peak, just after the frees,
  *                   then every half second
- *   peak_kib        resident with all blocks allocated
+ *   peak_kib        the most of these: as a rule what is resident with all blocks allocated
  *   freed_kib       bytes of the blocks freed
  *   kept_kib        bytes of the blocks kept
  *   dead_page_kib   the 4 KiB pages on which there were bytes of freed blocks and none of a kept one: the most that an
  *                   allocator that cannot move blocks could give back of them
- *   huge_kib        of peak_kib in huge pages (AnonHugePages)
+ *   huge_kib        in huge pages (AnonHugePages) with all blocks allocated
  *   end_kib         resident at the last look
  *   lazy_kib        of end_kib given back already, but resident until the kernel wants it (LazyFree)
  *   returned        (peak_kib - end_kib) / freed_kib
@@ -200,6 +200,16 @@ static double lead(const struct worker *worker, uint64_t seconds, uint64_t *dead
     return busy;
 }
 
+/* KiB. To free may take memory, too. */
+static long most_resident(void)
+{
+    long kib = 0;
+    for (size_t i = 0; i < samples; i++)
+        if (tables->sample[i].kib > kib)
+            kib = tables->sample[i].kib;
+    return kib;
+}
+
 /* Returns the blocks freed. */
 static uint64_t print_extra(uint64_t dead)
 {
@@ -212,7 +222,7 @@ static uint64_t print_extra(uint64_t dead)
     fputs("Extra = {\"curve\": [", stdout);
     for (size_t i = 0; i < samples; i++)
         printf("%s[%.2f, %ld]", i == 0 ? "" : ", ", tables->sample[i].seconds, tables->sample[i].kib);
-    long peak = tables->sample[1].kib;
+    long peak = most_resident();
     long end = tables->sample[samples - 1].kib;
     printf("], \"peak_kib\": %ld, \"freed_kib\": %llu, \"end_kib\": %ld, \"kept_kib\": %llu, \"dead_page_kib\": %llu, "
            "\"returned\": %.4f", peak, (unsigned long long)bytes[0] / 1024, end,

@@ -163,6 +163,18 @@ class Run(unittest.TestCase):
             self.assertEqual(one.lazy, 0)
             self.assertTrue(0 <= sample.extra["huge_kib"] <= one.peak)
 
+    def test_the_peak_of_idle_is_its_curves_even_where_free_takes_memory(self) -> None:
+        source = "static char at[4096][4096]; static int n; void free(void *p) { if (p && n < 4096) *at[n++] = 1; }"
+        with tempfile.TemporaryDirectory() as directory:
+            library = Path(directory) / "takes.so"
+            compile_it = ["cc", "-shared", "-fPIC", "-fno-builtin", "-x", "c", "-", "-o", str(library)]
+            subprocess.run(compile_it, input=source, text=True, check=True)
+            peer = Peer("takes", "", "", library=str(library))
+            sample = runner.run(Test("idle", "g", "w", ("idle", "42", "--seconds", "0")), peer, quick=False)
+        self.assertEqual(sample.status, "ok")
+        self.assertEqual(sample.peak_kib, max(kib for _, kib in sample.extra["curve"]))
+        self.assertGreater(sample.peak_kib, sample.extra["curve"][1][1] + 8192)
+
     def test_system_calls_are_counted(self) -> None:
         if shutil.which("strace") is None:
             self.skipTest("strace is not installed")

@@ -11,7 +11,7 @@ from hakmem_bench import learning_run as run
 from hakmem_bench import learning_series as over_time
 from hakmem_bench.figures import MEMORY, TIME, Figures
 from hakmem_bench.learning_series import Rates
-from hakmem_bench.markup import INTERRUPTED, cell, facts_line, ratio_text, table
+from hakmem_bench.markup import INTERRUPTED, cell, facts_line, few_pairs, ratio_text, table
 from hakmem_bench.model import OURS, Counts, Result, Sample, TestResult
 from hakmem_bench.stats import Ratio
 from hakmem_cli import generated
@@ -67,7 +67,8 @@ def _large(figures: Figures) -> str:
     found = [test for one in learning.LARGE if (test := figures.test(one.name))]
     if not found:
         return ""
-    parts = ["### Large blocks, after a second"]
+    parts: list[str] = []
+    shown: list[Ratio | None] = []
     for test in found:
         fixed, others = _fixed(figures), [peer.name for peer in figures.peers if peer.name in run.PEERS]
         told = []
@@ -80,12 +81,13 @@ def _large(figures: Figures) -> str:
         if smaller:
             ratios = ", ".join(f"{name} {_ratio_cell(_ratio(test, name, TIME))}" for name in smaller)
             told.append(f"Time against those that need less memory: {ratios}.")
+        shown += [_ratio(test, name, value) for name in (*fixed, *others) for value in (TIME, MEMORY)]
         rows = [_large_row(figures, test, name) for name in (run.LEARNING, *fixed, *others) if name in test.samples]
         headings = ["setting", "time", "learning's time", "peak", "learning's peak"]
         parts.append(f"{test.name}: {cell(test.what)}. {' '.join(told)}\n\n{table(headings, rows)}")
     if any(figures.test(one.name) for one in learning.DRAWN):
         parts.append("![Cost of large blocks over time, and the ratings of policies](learning-large.svg)")
-    return "\n\n".join(parts)
+    return "\n\n".join(["### Large blocks, after a second", *few_pairs(shown), *parts])
 
 
 def _large_row(figures: Figures, test: TestResult, name: str) -> list[str]:
@@ -108,7 +110,7 @@ def is_of(result: Result) -> bool:
 
 
 def _warm(figures: Figures) -> str:
-    rows = []
+    rows, found = [], []
     for one in learning.LARGE:
         test = figures.test(one.name)
         if test is None or run.WARM not in test.samples:
@@ -119,13 +121,13 @@ def _warm(figures: Figures) -> str:
             stats.paired(test, run.LEARNING, MEMORY, base=run.WARM),
         ]
         rows.append([test.name, *(_ratio_cell(ratio) for ratio in ratios)])
+        found += ratios
     if not rows:
         return ""
     headings = ["test", "time, to learning from nothing", "time, to mode balanced", "peak, to learning from nothing"]
-    return (
-        "### The first second, with what an earlier run has saved\n\nTime of an operation in the first second of a run "
-        f"that begins with a saved policy.\n\n{table(headings, rows)}"
-    )
+    told = ["Time of an operation in the first second of a run that begins with a saved policy.", *few_pairs(found)]
+    title = "### The first second, with what an earlier run has saved"
+    return f"{title}\n\n{' '.join(told)}\n\n{table(headings, rows)}"
 
 
 def _phases(figures: Figures) -> str:
@@ -197,11 +199,14 @@ def _adversary(figures: Figures) -> str:
             ]
         )
     headings = ["time / balanced's", "epochs", "with a challenger in force", "killed", "at rest"]
-    return (
-        f"### A program made to hurt it\n\n{cell(test.what)}. For the same work learning "
-        f"takes {ratio_text(stats.interval(ratios))} of mode balanced's time on processors. "
-        f"Each run:\n\n{table(headings, rows)}"
-    )
+    ratio = stats.interval(ratios)
+    told = [
+        f"{cell(test.what)}.",
+        f"For the same work learning takes {ratio_text(ratio)} of mode balanced's time on processors.",
+        *few_pairs([ratio]),
+        "Each run:",
+    ]
+    return f"### A program made to hurt it\n\n{' '.join(told)}\n\n{table(headings, rows)}"
 
 
 def _cpu(sample: Sample) -> float:
@@ -212,7 +217,7 @@ def _suite(result: Result) -> str:
     own = {
         test.name for test in (*learning.LARGE, *learning.DRAWN, *learning.CLASS_FIT, learning.PHASES, learning.ADVERSE)
     }
-    rows, found = [], []
+    rows, found, shown = [], [], []
     for test in result.tests:
         if test.name in own or test.name in learning.WARM_NAMES:
             continue
@@ -222,6 +227,7 @@ def _suite(result: Result) -> str:
             _ratio(test, OURS, MEMORY),
         ]
         rows.append([test.name, *(_ratio_cell(ratio) for ratio in ratios)])
+        shown += ratios
         found += [(test.name, ratios[0])] if ratios[0] else []
     if not rows:
         return ""
@@ -232,6 +238,7 @@ def _suite(result: Result) -> str:
     told = f"{len(found)} tests; the upper end of {within} intervals is 1.03 or less. The whole interval is above 1 in "
     told += f"{', '.join(slower) or 'none'} (of so many tests alike {fig.digits(chance)} would be, by chance)."
     told += f" Geometric mean {fig.digits(means[0])}." if means else ""
+    told = " ".join([told, *few_pairs(shown)])
     headings = ["learning / balanced", "time", "time on processors", "peak memory"]
     return f"### Every test of the lab\n\n{told}\n\n{table(headings, rows)}"
 
@@ -253,7 +260,7 @@ def _counts(result: Result) -> str:
 
 
 def _classes(figures: Figures) -> str:
-    rows = []
+    rows, found = [], []
     for one in learning.CLASS_FIT:
         test = figures.test(one.name)
         if test is None:
@@ -262,10 +269,11 @@ def _classes(figures: Figures) -> str:
         pairs = ((run.LEARNING, alone), (OURS, alone))
         ratios = [stats.paired(test, over, value, base=name) for value in (MEMORY, TIME) for name, over in pairs]
         rows.append([test.name, *(_ratio_cell(ratio) for ratio in ratios)])
+        found += ratios
     if not rows:
         return ""
     headings = ["over learning without classes", "peak: learning", "balanced", "time: learning", "balanced"]
-    return f"### Classes that fit\n\n{table(headings, rows)}"
+    return "\n\n".join(["### Classes that fit", *few_pairs(found), table(headings, rows)])
 
 
 def _parts(figures: Figures) -> str:
@@ -285,8 +293,9 @@ def _parts(figures: Figures) -> str:
             ratios = [over_time.settled_ratio(test, run.LEARNING, name, kind, index) for name in names]
             rows.append([f"{phase.name}, from {phase.begin:.0f} s", *map(_plain, ratios)])
         parts.append(table([what, *names], rows))
-    peaks = [_ratio_cell(_ratio(test, name, MEMORY)) for name in names]
-    parts.append(table(["peak memory", *names], [["all phases", *peaks]]))
+    peaks = [_ratio(test, name, MEMORY) for name in names]
+    parts += few_pairs(peaks)
+    parts.append(table(["peak memory", *names], [["all phases", *map(_ratio_cell, peaks)]]))
     return "\n\n".join(parts)
 
 

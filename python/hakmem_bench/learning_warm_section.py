@@ -13,7 +13,7 @@ from hakmem_bench import learning_series as over_time
 from hakmem_bench.figures import MEMORY, Figures
 from hakmem_bench.learning_log import STEP
 from hakmem_bench.learning_series import Rates
-from hakmem_bench.markup import INTERRUPTED, cell, facts_line, ratio_text, table
+from hakmem_bench.markup import INTERRUPTED, cell, facts_line, few_pairs, ratio_text, table
 from hakmem_bench.model import OURS, Result, Sample, TestResult
 from hakmem_bench.stats import Ratio
 from hakmem_cli import generated
@@ -72,9 +72,11 @@ def _classes(figures: Figures) -> str:
         ]
         for test in found
     ]
+    few = few_pairs(stats.paired(test, name, MEMORY, base=run.WARM) for test in found for name in (run.LEARNING, OURS))
     headings = ["peak memory", *_HEADS.values(), "warm / from nothing", "warm / balanced"]
     what = "; ".join(f"{test.name}: {cell(test.what)}" for test in found)
-    return f"Size classes, {_runs(found)} runs each. {what}.\n\n{table(headings, rows)}"
+    told = [f"Size classes, {_runs(found)} runs each.", f"{what}.", *few]
+    return f"{' '.join(told)}\n\n{table(headings, rows)}"
 
 
 def _paid(kind: Callable[[Sample], Rates], begin: float, end: float) -> Callable[[Sample], float]:
@@ -117,10 +119,15 @@ def _records(figures: Figures) -> str:
     headings = [*(f"{_HEADS[over]} / best" for over, _ in pairs[:-1]), "warm / from nothing"]
     near = ". ".join(f"{_HEADS[name]}: {_near(test, name, best)}" for name in (run.LEARNING, run.WARM))
     peaks = ", ".join(f"{what} {figures.typical(test, name, MEMORY)}" for name, what in _HEADS.items())
+    paid = _paid(over_time.costs, *_SPANS[-1])
+    told = [
+        f"Policies, {_runs([test])} runs each. {test.name}: {cell(test.what)}. *Best* is {best}, which pays least "
+        "of those made by hand and of mode balanced.",
+        *few_pairs(stats.paired_by(test, under, paid, base=over) for over, under in pairs),
+    ]
     return "\n\n".join(
         [
-            f"Policies, {_runs([test])} runs each. {test.name}: {cell(test.what)}. *Best* is {best}, which pays least "
-            "of those made by hand and of mode balanced.",
+            " ".join(told),
             table(["cost as the learner counts it", *headings], _rows(test, over_time.costs, pairs)),
             table(["time on processors of an operation", *headings], _rows(test, over_time.times, pairs)),
             f"The cost, over a second, is at most {over_time.NEAR:.2f} times that of the best after, in each run: "

@@ -41,6 +41,15 @@ def interval_text(ratio: Ratio) -> str:
     return f"({fig.digits(ratio.low)} to {fig.digits(ratio.high)})"
 
 
+def few_pairs(ratios: Iterable[Ratio | None]) -> list[str]:
+    """A sentence if some of the intervals hold the true median in less than 95 of 100 cases."""
+    pairs = min((ratio.pairs for ratio in ratios if ratio), default=fig.LEAST_PAIRS)
+    if pairs >= fig.LEAST_PAIRS:
+        return []
+    few = f"{pairs} pair{'s' if pairs != 1 else ''}"
+    return [f"An interval of {few} is the range of all, which holds the true median in {fig.held(pairs)} of cases."]
+
+
 def value_and_ratio(figures: Figures, test: TestResult, allocator: str, value: str) -> str:
     """The absolute value, and for a peer hakmem's ratio to it below."""
     ratio = figures.ratio(test, allocator, value) if allocator != OURS else None

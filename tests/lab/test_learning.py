@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import tempfile
 import unittest
 import xml.etree.ElementTree as ET
@@ -187,6 +188,16 @@ class Section(unittest.TestCase):
         self.assertEqual(text.count("###"), 1)
         self.assertIn("interrupted", text)
 
+    def test_it_is_said_how_often_intervals_of_few_pairs_hold(self) -> None:
+        few = "An interval of 3 pairs is the range of all, which holds the true median in 75 % of cases."
+        parts = learning_section.section(result()).split("\n### ")[1:]
+        self.assertEqual([part.count(few) for part in parts if re.search(r"\(\d+\.\d+ to", part)], [1] * 6)
+        many = result()
+        for test in many.tests:
+            test.samples = {name: 2 * samples for name, samples in test.samples.items()}
+        self.assertNotIn("the range of all", learning_section.section(many))
+        self.assertEqual(learning_warm_section.section(result()).count(few), 2)
+
     def test_it_takes_its_place_in_the_document(self) -> None:
         document = (ROOT / "docs" / "learning.md").read_text()
         for part in (learning_section, learning_warm_section):
@@ -221,7 +232,7 @@ class WarmSection(unittest.TestCase):
             with tempfile.TemporaryDirectory() as directory:
                 path, parts = Path(directory), (learning_section, learning_warm_section)
                 page = path / "learning.md"
-                page.write_text("".join(f"{part.BEGIN}old {i}\n{part.END}" for i, part in enumerate(parts)))
+                page.write_text("".join(f"{part.BEGIN}former {i}\n{part.END}" for i, part in enumerate(parts)))
                 found.write(path / "result.json")
                 with mock.patch.object(documents, "DOCS", path):
                     self.assertEqual(command.main(["docs", str(path / "result.json")]), 0)
@@ -233,11 +244,11 @@ class WarmSection(unittest.TestCase):
             found.tests = [test for test in found.tests if (test.name in learning.WARM_NAMES) == warm]
             return found
 
-        for found, kept, pictures in ((some(warm=True), "old 0", 0), (some(warm=False), "old 1", 2)):
+        for found, kept, pictures in ((some(warm=True), "former 0", 0), (some(warm=False), "former 1", 2)):
             text = docs(found)
-            self.assertEqual((text.count("old"), text.count(kept)), (1, 1))
+            self.assertEqual((text.count("former"), text.count(kept)), (1, 1))
             self.assertTrue(text.endswith(f"{pictures} pictures"))
-        self.assertNotIn("old", docs(result()))
+        self.assertNotIn("former", docs(result()))
 
     def test_tests_of_it_are_no_tests_of_the_lab_s_suite(self) -> None:
         self.assertNotIn("warm-", learning_section.section(result()))
@@ -269,13 +280,13 @@ class Pictures(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             docs = Path(directory)
             parts = (learning_section, learning_warm_section)
-            (docs / "learning.md").write_text("mine\n" + "".join(f"{part.BEGIN}old\n{part.END}" for part in parts))
+            (docs / "learning.md").write_text("mine\n" + "".join(f"{part.BEGIN}former\n{part.END}" for part in parts))
             result().write(docs / "result.json")
             with mock.patch.object(documents, "DOCS", docs):
                 self.assertEqual(command.main(["docs", str(docs / "result.json")]), 0)
             text = (docs / "learning.md").read_text()
             self.assertTrue((docs / "learning-phases.svg").exists() and (docs / "learning-large.svg").exists())
-        self.assertTrue(text.startswith("mine") and "old" not in text)
+        self.assertTrue(text.startswith("mine") and "former" not in text)
 
 
 class Policies(unittest.TestCase):

@@ -121,15 +121,16 @@ static long watch(void)
     }
 }
 
-static void report(int file, int status, double wall, long peak_kib, const struct rusage *used)
+/* `looked`: the program's own peak is exact, not what wait4 says. */
+static void report(int file, int status, double wall, long peak_kib, bool looked, const struct rusage *used)
 {
     const char *how = timed_out ? "timeout" : WIFSIGNALED(status) ? "signal" : "exit";
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     dprintf(file,
             "{\"how\": \"%s\", \"number\": %d, \"wall\": %.6f, \"user\": %.6f, \"system\": %.6f, "
-            "\"peak_kib\": %ld, \"minor_faults\": %ld, \"major_faults\": %ld}\n",
+            "\"peak_kib\": %ld, \"looked\": %s, \"minor_faults\": %ld, \"major_faults\": %ld}\n",
             how, number, wall, seconds_of(used->ru_utime), seconds_of(used->ru_stime), peak_kib,
-            used->ru_minflt, used->ru_majflt);
+            looked ? "true" : "false", used->ru_minflt, used->ru_majflt);
 }
 
 int main(int count, char **words)
@@ -173,6 +174,6 @@ int main(int count, char **words)
         perror("measure: wait4");
         return 1;
     }
-    report(plan.report, status, wall, peak_kib > used.ru_maxrss ? peak_kib : used.ru_maxrss, &used);
+    report(plan.report, status, wall, peak_kib > used.ru_maxrss ? peak_kib : used.ru_maxrss, peak_kib > 0, &used);
     return 0;
 }

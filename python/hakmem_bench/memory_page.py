@@ -14,7 +14,7 @@ from hakmem_bench.memory import Huge
 from hakmem_bench.model import OURS, Result, TestResult
 from hakmem_bench.notes import note_of, references
 
-_PROVENANCE = ("date", "commit", "machine", "processors", "memory", "kernel", "libc", "huge pages")
+_PROVENANCE = ("date", "commit", "machine", "processors", "memory", "kernel", "libc", "huge pages", "peaks")
 
 _MODES = {
     "madvise": "The kernel gives huge pages where a program asks for them, so those here were asked for.",

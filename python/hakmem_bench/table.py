@@ -21,6 +21,9 @@ _UNBOUNDED = 100_000
 _ROUNDING = 1e-6
 """Sizes repeat exactly and have intervals without width: what is left of the arithmetic is no change."""
 
+_MEASURING = ("workloads", "peaks")
+"""Of the provenance, what must be the same."""
+
 COUNTED = ("instructions", "loads", "stores", "branches", "missed branches", "L1 misses", "LL misses")
 
 
@@ -161,8 +164,11 @@ def compare_results(a: Result, b: Result, console: Console) -> None:
     drift cancels."""
     before = {test.name: test for test in a.tests}
     after = {test.name: test for test in b.tests}
+    other = _measured_otherwise(a, b)
+    for part in _lines("Note", other, "yellow"):
+        console.print(part, "")
     for value, what in VALUES.items():
-        _print_changes(before, after, value, what, console)
+        _print_changes(before, after, value, what, console, judges=not other)
     only = [f"{name}: only in the first" for name in before if name not in after]
     only += [f"{name}: only in the second" for name in after if name not in before]
     only += [
@@ -172,6 +178,13 @@ def compare_results(a: Result, b: Result, console: Console) -> None:
     ]
     for part in (*_lines("Not compared", only, "yellow"), *_count_changes(a.counts, b.counts)):
         console.print(part, "")
+
+
+def _measured_otherwise(a: Result, b: Result) -> list[str]:
+    """Programs of ours that have changed do so for hakmem and its peer, but need not do so alike."""
+    told = [(name, *(one.provenance.get(name, "not told") for one in (a, b))) for name in _MEASURING]
+    differ = [f"{name}: {first}, {second}" for name, first, second in told if first != second or first == "not told"]
+    return [f"workloads or measuring differ ({'; '.join(differ)}): no change is judged"] if differ else []
 
 
 def print_peers(peers: Sequence[Peer], console: Console) -> None:
@@ -197,15 +210,23 @@ def print_suite(tests: Sequence[Test], console: Console) -> None:
 
 
 def _print_changes(
-    before: dict[str, TestResult], after: dict[str, TestResult], value: str, what: str, console: Console
+    before: dict[str, TestResult],
+    after: dict[str, TestResult],
+    value: str,
+    what: str,
+    console: Console,
+    *,
+    judges: bool,
 ) -> None:
+    """`judges`: says what is better or worse."""
     table = _table(f"{what}: hakmem / {REFERENCE}")
     table.add_column("test")
     for heading in ("first", "second", "second / first"):
         table.add_column(heading, justify="right")
     table.add_column("")
-    table.caption = f"better, worse: the intervals do not overlap, and are of {fig.LEAST_PAIRS} pairs or more"
-    table.caption_justify = "left"
+    if judges:
+        table.caption = f"better, worse: the intervals do not overlap, and are of {fig.LEAST_PAIRS} pairs or more"
+        table.caption_justify = "left"
     for name, old in before.items():
         new = after.get(name)
         if new is None or not _same_work(old, new) or (value == fig.TIME and old.memory_only):
@@ -214,7 +235,7 @@ def _print_changes(
         if not first or not second:
             table.add_row(name, *(fig.full(one) if one else f"no pair with {REFERENCE}" for one in (first, second)))
             continue
-        verdict = _verdict(first, second)
+        verdict = _verdict(first, second) if judges else "tie"
         change = fig.digits(second.median / first.median) if first.median > 0 else "–"
         row = (change, "" if verdict == "tie" else verdict)
         table.add_row(name, fig.full(first), fig.full(second), *(Text(text, _COLOURS[verdict]) for text in row))

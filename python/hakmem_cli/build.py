@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,14 +47,18 @@ def _newest_source() -> float:
     return newest
 
 
+def digest_of(paths: Iterable[Path]) -> str:
+    """Of the files among them, with their names in this tree."""
+    digest = hashlib.sha256()
+    for path in paths:
+        if path.is_file():
+            digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def sources_digest() -> str:
     """What the library is made from, whatever the commit."""
-    digest = hashlib.sha256()
-    for name in _SOURCES:
-        for path in sorted((ROOT / name, *(ROOT / name).rglob("*"))):
-            if path.is_file():
-                digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
+    return digest_of(path for name in _SOURCES for path in sorted((ROOT / name, *(ROOT / name).rglob("*"))))
 
 
 def _stamp(library: Path) -> Path:

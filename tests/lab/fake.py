@@ -201,6 +201,8 @@ def _provenance() -> dict[str, str]:
         "build id": "6c0f3a8be1d94d0c6f0aa1b2c3d4e5f60718293a",
         "build": "hakmem 0.1.0, commit 3669678f1493, GNU 12.2.0, flags -O2 -g, release",
         "commit": "3669678f1493",
+        "workloads": "5f0b3c5d7a9e1b24",
+        "peaks": "exact",
         "machine": "x86_64, An Example 9000 <8 cores>",
         "processors": "2 of 2",
         "memory": "24 GiB",

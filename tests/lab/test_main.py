@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import sys
 import tempfile
@@ -13,6 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import refusal
 from rich.console import Console
 
 from hakmem_bench import __main__ as command
@@ -139,6 +143,36 @@ class Provenance(unittest.TestCase):
         self.assertRegex(found["memory"], r"\A\d+ GiB\Z")
         for name in ("build", "sources", "libc", "processors"):
             self.assertTrue(found[name], name)
+        self.assertRegex(found["workloads"], r"\A[0-9a-f]{16}\Z")
+        self.assertEqual(found["peaks"], provenance.peaks())
+
+    def test_a_workload_or_what_measures_it_is_another_when_it_changes(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            root = Path(directory)
+            files = [root / "bench" / name for name in ("larson.c", "args.h", "programs/text.py", "README")]
+            for path in files:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("one")
+            with mock.patch.object(provenance, "ROOT", root), mock.patch.object(provenance.build, "ROOT", root):
+                digests = [provenance.workloads_digest()]
+                for path in files:
+                    path.write_text("two")
+                    digests.append(provenance.workloads_digest())
+        self.assertEqual([a != b for a, b in zip(digests, digests[1:])], [True, True, True, False])
+
+    def test_it_says_whether_peaks_are_exact(self) -> None:
+        self.assertIn(provenance.peaks(), ("exact", "of wait4"))
+        child = os.fork()
+        if child == 0:
+            told = None
+            try:
+                refusal.refuse(refusal.PTRACE)
+                told = provenance.peaks()
+            finally:
+                os._exit(0 if told == "of wait4" else 1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        with mock.patch.object(provenance.runner, "PROGRAMS", Path("/nowhere")):
+            self.assertIsNone(provenance.peaks())
 
 
 class Docs(unittest.TestCase):

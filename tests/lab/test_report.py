@@ -380,6 +380,18 @@ class Compare(unittest.TestCase):
                 a.tests[0].command, b.tests[0].command = ["python3", *first], ["python3", *second]
                 self.assertNotIn("other parameters", compared(a, b))
 
+    def test_what_was_measured_otherwise_is_not_judged(self) -> None:
+        for name in ("workloads", "peaks"):
+            for told in ("another", None):
+                slow, fast = self.result(*[0.8] * 7), self.result(*[0.6] * 7)
+                fast.provenance[name] = told or ""
+                if told is None:
+                    del slow.provenance[name], fast.provenance[name]
+                text = compared(slow, fast)
+                self.assertRegex(text, rf"workloads or measuring differ \({name}: .*\): no change is judged")
+                self.assertRegex(self.line(slow, fast), r" 0\.75 *$")
+                self.assertNotIn("better", text)
+
     def test_without_the_reference_it_says_so(self) -> None:
         a, b = self.result(*[0.8] * 7), self.result(*[0.8] * 7)
         b.tests[0].samples["glibc"] = [Sample("signal 6") for _ in range(7)]

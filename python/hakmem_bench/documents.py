@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 _NOTES = ROOT / "bench" / "notes.json"
+_LESS = {"--quick", "--tests", "--peers", "--no-counts"}
+_LEAST_REPETITIONS = 3
 
 
 def showing(path: Path, docs: Path) -> dict[Path, str]:
@@ -54,14 +57,22 @@ def _of_result(result: Result, docs: Path) -> Iterator[tuple[Path, str]]:
         yield docs / "memory.svg", memory_page.picture(result)
 
 
+def _measures_less(asked: str) -> bool:
+    """Than all tests and counts, with all peers, often enough for an interval."""
+    repetitions = re.findall(r"--repetitions[ =](\d+)", asked)
+    few = bool(repetitions) and int(repetitions[-1]) < _LEAST_REPETITIONS
+    return few or bool(_LESS & {word.partition("=")[0] for word in asked.split()})
+
+
 def _check_whole(result: Result) -> None:
     """The pages of all tests are of nothing less."""
     asked = result.provenance.get("asked for", "")
-    less = "--tests" in asked or "--quick" in asked or not result.complete
-    if less or not asked.startswith("bench") or fig.REFERENCE not in {peer.name for peer in result.peers}:
+    less = _measures_less(asked) or not result.complete
+    if less or not re.match(r"bench\b", asked) or fig.REFERENCE not in {peer.name for peer in result.peers}:
         raise CannotError(
             f"a result of `{asked}`{'' if result.complete else ', which was interrupted'}, is no document's; legal are "
-            "those of `bench` with all tests, `bench --modes`, `checks`, `hardened`, `learning`, `watching`, `attacks`"
+            f"those of `bench` with all tests, peers and counts and {_LEAST_REPETITIONS} repetitions or more, "
+            "`bench --modes`, `checks`, `hardened`, `learning`, `watching`, `attacks`"
         )
 
 

@@ -342,10 +342,17 @@ class Safety(unittest.TestCase):
     def test_results_of_a_part_are_no_document(self) -> None:
         whole = {"asked for": "bench --repetitions 3"}
         both = [Peer(OURS, "", ""), Peer("glibc", "", "")]
-        documents._check_whole(Result(whole, both, complete=True))
+        for asked in ("bench", "bench --repetitions 3 --closely glibc:7 --output /tmp/--quick.json"):
+            documents._check_whole(Result({"asked for": asked}, both, complete=True))
         for facts, measured, complete in (
             ({"asked for": "bench --tests larson"}, both, True),
             ({"asked for": "bench --quick"}, both, True),
+            ({"asked for": "bench --peers glibc --repetitions 7"}, both, True),
+            ({"asked for": "bench --peers=glibc"}, both, True),
+            ({"asked for": "bench --tests=larson"}, both, True),
+            ({"asked for": "bench --no-counts"}, both, True),
+            ({"asked for": "bench --repetitions 1"}, both, True),
+            ({"asked for": "bench --repetitions=2"}, both, True),
             ({"asked for": "ab HEAD~1 HEAD"}, both, True),
             (whole, both[:1], True),
             (whole, both, False),

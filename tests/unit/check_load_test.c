@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "check_mode.h"
 #include "fake_os.h"
@@ -19,11 +20,12 @@ enum { BLOCKS = 200, THREADS = 8 };
 /* ---- Threads and forks. */
 
 static void *volatile exchange[64];
+static bool goes_on; /* until the test has seen enough */
 
 static void *swap_blocks(void *argument)
 {
     unsigned random = (unsigned)(uintptr_t)argument;
-    for (size_t i = 0; i < scaled_work(20000); i++) {
+    for (size_t i = 0; i < scaled_work(20000) || load_relaxed(&goes_on); i++) {
         random = random * 1103515245u + 12345u;
         size_t size = (random >> 8) % ((random & 0x8000) != 0 ? 200 : 20000);
         char *block = hak_malloc(size);
@@ -57,6 +59,7 @@ static void serves_forked_children(void)
 {
     pthread_t thread;
     start(CHECK_ALL);
+    goes_on = true;
     CHECK(pthread_create(&thread, NULL, swap_blocks, NULL) == 0);
     for (int i = 0; i < 20; i++) {
         pid_t child = fork();
@@ -69,6 +72,7 @@ static void serves_forked_children(void)
         int status;
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
+    store_relaxed(&goes_on, false);
     CHECK(pthread_join(thread, NULL) == 0);
 }
 

@@ -143,13 +143,14 @@ class Crate:
         library = target / "release" / f"libpeer_{self.directory.replace('-', '_')}.so"
         version = f"crate {self._locked_version()}"
         if self.version:
-            version = f"{asked(library, self.version, self.environment)} ({version})"
+            says = asked(library, self.version, self.environment).partition("-0-g")[0]  # a release, as git describes it
+            version = f"{says} ({version})"
         return Peer(name, version, source, str(library), self.environment)
 
     def _locked_version(self) -> str:
         lock = (CRATES / "Cargo.lock").read_text()
         found = re.search(rf'^name = "{re.escape(self.crate)}"\nversion = "(.+)"$', lock, re.MULTILINE)
-        return found[1] if found else "unknown"
+        return found[1].partition("+")[0] if found else "unknown"
 
 
 def digest(source: Source) -> str:

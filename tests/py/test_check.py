@@ -232,7 +232,8 @@ class Check(unittest.TestCase):
         naming, go = self.directory / "naming", self.directory / "go"
         tool = self.directory / "bin" / "addr2line"
         tool.parent.mkdir()
-        tool.write_text(f"#!/bin/sh\necho > {naming}\nuntil test -e {go}; do sleep 0.05; done\n")
+        # It may outlive the launcher, and then the directory.
+        tool.write_text(f"#!/bin/sh\necho > {naming}\nwhile test -e {naming} && ! test -e {go}; do sleep 0.05; done\n")
         tool.chmod(0o755)
         environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
         with subprocess.Popen([*RUN, program], env=environment, stderr=subprocess.PIPE, text=True) as process:

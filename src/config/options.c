@@ -190,9 +190,9 @@ static bool parse_traced(const char *value, const char *end, struct policy *want
         wanted->trace = kinds[i].trace;
         if (wanted->trace == TRACE_CLASS)
             return value_number(value + length, end, SMALL_MAX, &wanted->traced) && wanted->traced > 0;
-        bool is_known = value_hex(value + length, end, &wanted->traced);
+        bool is_address = value_hex(value + length, end, &wanted->traced);
         wanted->traced = ~wanted->traced;
-        return is_known;
+        return is_address;
     }
     return false;
 }
@@ -309,7 +309,7 @@ static const char *value_of(const char *entry, const char *name)
 }
 
 /* Without libc's help: in most processes it is all that is asked, and would be looked up by the loader. */
-static bool is_ours(const char *entry)
+ALWAYS_INLINE bool is_ours(const char *entry)
 {
     const char *prefix = "HAKMEM_";
     for (; *prefix != '\0' && *prefix == *entry; entry++)

@@ -63,6 +63,7 @@ static sigaction_function *libc_sigaction(void)
 
 /* Others that were preloaded after us may keep a handler to themselves, or wait in there for another thread: what the kernel calls is
  * theirs to say, and handlers come to them as the program gave them. */
+/* cppcheck-suppress constParameter ; there are no constant functions */
 static bool is_libcs(sigaction_function *function)
 {
     return IS_GLIBC ? function == __sigaction : function != NULL; /* other libcs do not show theirs */

@@ -170,7 +170,9 @@ int profile_dump_asked(void)
     char *path = scratch_take(OUTPUT_PATH_MOST); /* not on the stack: a signal handler's may be small */
     int error = path == NULL ? ENOMEM : expand(policy.profile_path, path, OUTPUT_PATH_MOST) ? profile_dump(path) : ENAMETOOLONG;
     if (error != 0)
-        warn("HAKMEM_PROFILE: the profile was not written to %s: error %d", path, error);
+        warn("HAKMEM_PROFILE: the profile was not written to %s: error %d", path != NULL ? path : policy.profile_path, error);
+    if (path != NULL)
+        scratch_drop(path, OUTPUT_PATH_MOST);
     return error;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +19,9 @@
 #include "os/frame.h"
 #include "os/os.h"
 #include "os/program.h"
+#include "process.h"
 #include "profiles.h"
+#include "refused_call.h"
 
 enum { TEXT_MOST = 4 << 20 };
 
@@ -248,6 +251,30 @@ static void one_writes_at_a_time(void)
     remove_directory();
 }
 
+/* Pages of addresses. */
+static unsigned long address_pages(void)
+{
+    char fields[256];
+    CHECK(process_read("/proc/self/statm", fields, sizeof fields) > 0);
+    return strtoul(fields, NULL, 10);
+}
+
+/* Each time that a signal asks for it. */
+static void what_is_asked_for_takes_no_memory_for_good(void)
+{
+    enum { TIMES = 64, ADRIFT = 16 };
+    make_directory();
+    profile_begin(1);
+    policy.profile_path = path;
+    hak_free(hak_malloc(100));
+    CHECK(profile_dump_asked() == 0);
+    unsigned long before = address_pages();
+    for (int i = 0; i < TIMES; i++)
+        CHECK(profile_dump_asked() == 0);
+    CHECK(address_pages() <= before + ADRIFT);
+    remove_directory();
+}
+
 /* As by a signal handler that has interrupted what holds it. */
 static void is_refused_under_a_lock(void)
 {
@@ -315,6 +342,21 @@ static void failures_at_exit_are_told(void)
     CHECK_SAYS(fail_at_exit, 0, "hakmem: warning: HAKMEM_PROFILE: the profile was not written to /nowhere/heap: error 2\n");
 }
 
+static void dump_without_memory(uintptr_t unused)
+{
+    (void)unused;
+    policy.profile_path = "/nowhere/%p";
+    profile_begin(1);
+    refuse_call(SYS_mmap, ENOMEM);
+    _exit(profile_dump_asked() == ENOMEM ? 0 : 1);
+}
+
+static void without_memory_it_is_said(void)
+{
+    if (calls_can_be_refused(__func__))
+        CHECK_SAYS(dump_without_memory, 0, "hakmem: warning: HAKMEM_PROFILE: the profile was not written to /nowhere/%p: error 12\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,10 +365,12 @@ int main(void)
         UNIT_TEST(files_of_others_stay),
         UNIT_TEST(is_of_one_moment),
         UNIT_TEST(one_writes_at_a_time),
+        UNIT_TEST(what_is_asked_for_takes_no_memory_for_good),
         UNIT_TEST(is_refused_under_a_lock),
         UNIT_TEST(children_write_their_own),
         UNIT_TEST(is_written_at_exit),
         UNIT_TEST(failures_at_exit_are_told),
+        UNIT_TEST(without_memory_it_is_said),
     };
     return cmocka_run_group_tests_name("profile_dump", tests, NULL, NULL);
 }

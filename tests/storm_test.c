@@ -345,6 +345,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < PLACES; i++) {
         cargo_free(atomic_exchange(&places[i], NULL));
     }
+    CHECK(!may_fork || (forks > 0 && spawns > 0));
     printf("storm: ok, %zu threads lived, %zu forks, %zu spawned, %zu trims\n", lives, forks, spawns, trims);
     return 0;
 }

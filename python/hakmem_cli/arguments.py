@@ -51,6 +51,15 @@ def whole_number(text: str, least: int, most: int) -> int | None:
     return int(text) if plain and least <= int(text) <= most else None
 
 
+def number_between(text: str, least: float, most: float) -> float | None:
+    """None: it is no number, or one out of these bounds."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if least <= number <= most else None
+
+
 def _prepare_streams() -> None:
     """Streams that were closed when this process was started lead nowhere. Any text can be written: not all names are
     UTF-8."""

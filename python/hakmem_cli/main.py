@@ -6,7 +6,7 @@ import argparse
 import signal
 
 from hakmem_cli import fuzz, info, policy, programs, run, soak, symbolize, test, venv
-from hakmem_cli.arguments import Parser, ended
+from hakmem_cli.arguments import Parser, ended, number_between
 from hakmem_cli.modes import MODES
 from hakmem_cli.say import CannotError
 
@@ -32,11 +32,8 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 def _minutes(text: str) -> float:
-    try:
-        minutes = float(text)
-    except ValueError:
-        minutes = 0
-    if not 0.01 <= minutes <= 100000:
+    minutes = number_between(text, 0.01, 100000)
+    if minutes is None:
         raise argparse.ArgumentTypeError(f"{text!r} is none of 0.01 to 100000")
     return minutes
 

@@ -46,7 +46,7 @@ _NOTABLE_PPM = 1000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="PID|FILE", help="a process, a file of statistics, or a learned policy")
     processes.add_argument(parser)
-    waiting.add_argument(parser, None)
+    waiting.add_argument(parser)
     parser.add_argument("--all", action="store_true", help=f"all decisions, not only the latest {_LATEST}")
 
 

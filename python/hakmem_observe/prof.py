@@ -7,7 +7,6 @@ import argparse
 from hakmem_cli.arguments import whole_number
 from hakmem_cli.say import CannotError
 from hakmem_observe import prof_actions, profile_files, waiting
-from hakmem_observe.remote import WAIT_SECONDS
 from hakmem_observe.stacks import VALUES
 
 USE = "hakmem prof start|stop|dump PID, hakmem prof convert|show FILE; each has --help"
@@ -45,7 +44,7 @@ def _output_options() -> argparse.ArgumentParser:
 def _process_options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False)
     options.add_argument("pid", metavar="PID")
-    waiting.add_argument(options, WAIT_SECONDS)
+    waiting.add_argument(options)
     return options
 
 

@@ -28,10 +28,10 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class _Asked:
-    """A process, and how long to wait for its answers."""
+    """A process, and how long to wait for its answers: None, as long as a request does by itself."""
 
     process: Process
-    seconds: float
+    seconds: float | None
 
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> _Asked:

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from rich.console import Console
 
+from hakmem_cli.arguments import number_between
 from hakmem_cli.say import CannotError
 from hakmem_observe import openmetrics, procfs, tables
 from hakmem_observe.errors import EndedError, TornError
@@ -26,11 +27,8 @@ USE = (
 
 
 def seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 0.01 <= value <= 86400:
+    value = number_between(text, 0.01, 86400)
+    if value is None:
         raise argparse.ArgumentTypeError(f"{text}: legal values are 0.01 to 86400 seconds")
     return value
 

@@ -13,8 +13,8 @@ long call_quietly(long number, long file, long a, long b);
 /* As writev(2). Returns the bytes, which may be less than all, or -errno. */
 long write_quietly(int file, const struct iovec *parts, int count);
 
-/* All of it, in as many calls as that takes; for who reads from a pipe that does not block who writes it waits, a second in the process's life. Returns 0, or the number of the first error, EIO if the kernel takes nothing; *written bytes
- * were written. */
+/* All of it, in as many calls as that takes. Where a pipe is full, and does not block who writes, it waits for the reader: a second in the
+ * process's life. Returns 0, or the number of the first error, EIO if the kernel takes nothing; *written bytes were written. */
 int write_whole(int file, const char *bytes, size_t length, size_t *written);
 
 #endif

@@ -68,22 +68,22 @@ class Fetching(unittest.TestCase):
         self.assertEqual(peers.fetch(["one"], self.said.append), [one])
         self.assertEqual(peers.known(["one", "two"]), [one])
 
-    def test_a_library_that_is_gone_is_not_known(self) -> None:
+    def fetch_a_library(self) -> Path:
+        """It serves when it is fetched."""
         library = self.kept / "library.so"
         library.touch()
         self.answers = {"one": Peer("one", "1", "", str(library))}
         with mock.patch.object(peers, "prove", return_value=""):
             peers.fetch(["one"], self.said.append)
             self.assertEqual(len(peers.known(["one"])), 1)
-        library.unlink()
+        return library
+
+    def test_a_library_that_is_gone_is_not_known(self) -> None:
+        self.fetch_a_library().unlink()
         self.assertEqual(peers.known(["one"]), [])
 
     def test_one_that_no_longer_serves_is_not_known(self) -> None:
-        library = self.kept / "library.so"
-        library.touch()
-        self.answers = {"one": Peer("one", "1", "", str(library))}
-        with mock.patch.object(peers, "prove", return_value=""):
-            peers.fetch(["one"], self.said.append)
+        self.fetch_a_library()
         with mock.patch.object(peers, "prove", return_value="/bin/cat ends with -11"):
             self.assertEqual(peers.known(["one"]), [])
 

@@ -37,6 +37,11 @@ def run(
     )
 
 
+def stat_fields(pid: int | str) -> list[str]:
+    """Of the process's stat in /proc, those behind its name: the state is the first."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
 def not_ignored(test: unittest.TestCase, number: signal.Signals) -> None:
     """What whoever has started the tests (nohup) ignores, the processes that they start would too."""
     before = signal.getsignal(number)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import bugs
-from support import LAUNCHER, LIBRARY, ROOT, not_ignored, run
+from support import LAUNCHER, LIBRARY, ROOT, not_ignored, run, stat_fields
 
 CHECKED = dict(os.environ, HAKMEM_CHECK="1", LD_PRELOAD=str(LIBRARY))  # without the launcher, which reads the report
 RUN = (sys.executable, str(LAUNCHER), "run", "--check", "--")
@@ -251,7 +251,7 @@ class Check(unittest.TestCase):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             for child in children.read_text().split():
-                if Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                if stat_fields(child)[0] == "Z":
                     return
             time.sleep(0.01)
         self.fail("the program does not end")

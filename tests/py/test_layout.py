@@ -11,7 +11,7 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-from support import LIBRARY, RELEASE
+from support import LIBRARY, RELEASE, stat_fields
 
 # Of the file: a window of 64 KiB, as the kernel maps it, and variables.
 MOST_OF_FILE = 80
@@ -63,7 +63,7 @@ def let_run(pid: int) -> None:
     ticks = WATCHED_SECONDS * os.sysconf("SC_CLK_TCK")
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = stat_fields(pid)
         if int(fields[11]) + int(fields[12]) >= ticks:
             return
         time.sleep(0.01)

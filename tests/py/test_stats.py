@@ -16,7 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import statistics_fields
-from support import RELEASE
+from support import RELEASE, stat_fields
 
 LIBRARY = RELEASE / "libhakmem.so"
 PYTHON = os.path.realpath(sys.executable)
@@ -198,7 +198,7 @@ class Statistics(unittest.TestCase):
                 time.sleep(0.25)
             stats, data = self.page(process.pid)
             self.assertEqual(data[:8], b"hakmemL\0")
-            started = int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19])
+            started = int(stat_fields(process.pid)[19])
             self.assertEqual(struct.unpack_from("<Q", data, 568)[0], started)
             self.check_sums(stats)
             self.assertEqual((self.directory / str(process.pid)).stat().st_mode & 0o777, 0o600)

@@ -107,7 +107,8 @@ def check(pid: int, library: Path) -> list[Finding]:
         findings.append(problem(f"libhakmem is not mapped, {why}", "start it with `hakmem run -- PROGRAM`"))
         findings += told
     findings += _others(mappings)
-    place = environment.Place(str(procfs.directory(pid) / "root"), str(procfs.directory(pid) / "cwd"))
+    seen = procfs.directory(pid)
+    place = environment.Place(f"{seen}/root", f"{seen}/cwd")
     findings += environment.check(_variables(pid), library, place)
     findings += _limits(pid)
     if procfs.status(pid).get("Seccomp") == "2":

@@ -54,6 +54,21 @@ static const char *mapping_line(const void *at, const char *name)
     return found ? line + strlen(name) : "";
 }
 
+size_t process_mapped_bytes(void)
+{
+    char line[1 << 12];
+    size_t bytes = 0;
+    unsigned long first, end;
+    FILE *file = fopen("/proc/self/maps", "r");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL) {
+        CHECK(sscanf(line, "%lx-%lx ", &first, &end) == 2);
+        bytes += end - first;
+    }
+    fclose(file);
+    return bytes;
+}
+
 bool process_mapping_has(const void *at, const char *flag)
 {
     return strstr(mapping_line(at, "VmFlags:"), flag) != NULL;

@@ -12,6 +12,9 @@ size_t process_read(const char *path, char *text, size_t most);
 /* Resident memory in bytes. */
 size_t process_rss_bytes(void);
 
+/* The sizes of all mappings together; an emulator's own are not among them. */
+size_t process_mapped_bytes(void);
+
 /* True if a mapped file's path contains `name`. */
 bool process_maps_file(const char *name);
 

@@ -2,7 +2,9 @@
  * fork while other threads allocate: the child finds a heap it can use, whatever the other threads were doing;
  * in its own thread and in new ones, in a child of the child, and in atfork handlers. Also posix_spawn.
  *
- *   fork_test [--storm] [--no-threads-in-children]      (TSan supports no new threads after such a fork)
+ *   fork_test [--storm] [--no-threads-in-children] [--few]
+ *
+ * TSan supports no new threads after such a fork. --few: where a process has so many mappings that each fork takes long.
  *
  * A hang ends in SIGALRM.
  */
@@ -28,8 +30,9 @@ enum {
     INHERITED = 200,
     CHILD_SECONDS = 60,
     TEST_SECONDS = 240,
+    FORKS = 200,
+    FEW_FORKS = 50,
 };
-
 
 static bool threads_in_children = true;
 static atomic_bool stop;
@@ -215,8 +218,13 @@ int main(int argc, char **argv)
 {
     family_require_hakmem();
     storm_begin(&argc, argv, 0);
-    if (argc > 1 && strcmp(argv[1], "--no-threads-in-children") == 0) {
-        threads_in_children = false;
+    size_t forks = FORKS;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--no-threads-in-children") == 0) {
+            threads_in_children = false;
+        } else if (strcmp(argv[i], "--few") == 0) {
+            forks = FEW_FORKS;
+        }
     }
     alarm(TEST_SECONDS + storm_seconds());
     CHECK(pthread_atfork(atfork_prepare, atfork_after, atfork_after) == 0);
@@ -231,7 +239,7 @@ int main(int argc, char **argv)
     }
 
     do {
-        fork_and_spawn(scaled_work(200));
+        fork_and_spawn(scaled_work(forks));
     } while (storm_goes_on());
 
     atomic_store(&stop, true);

@@ -1,5 +1,5 @@
-"""Runs the tests of the directory named, in the interpreter of a private environment; a JSON object a line says how
-each ended, for `hakmem test`."""
+"""Runs the tests of the directory or of the module named, in a process of their own; a JSON object a line says how each
+ended, for `hakmem test`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import unittest
+from pathlib import Path
 
 # What a test or its program prints is no line of ours: it goes where the tests' own words go.
 _TOLD = os.fdopen(os.dup(1), "w")
@@ -48,7 +49,9 @@ def _is_fixture(test: object) -> bool:
     return not isinstance(test, unittest.TestCase)
 
 
-suite = unittest.defaultTestLoader.discover(sys.argv[1])
+tests = Path(sys.argv[1])
+where = (tests, "test*.py") if tests.is_dir() else (tests.parent, tests.name)
+suite = unittest.defaultTestLoader.discover(str(where[0]), where[1])
 result = unittest.TextTestRunner(stream=sys.stderr, verbosity=2, resultclass=Result).run(suite)
 _tell("", "end")
 sys.exit(not result.wasSuccessful())

@@ -7,7 +7,8 @@ import os
 import re
 import subprocess
 import sys
-import unittest
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,6 +20,11 @@ from hakmem_cli.say import CannotError, say
 _SKIPPED = re.compile(r"^\[  SKIPPED \] (?!\d+ test\(s\))(.+?)\s*$", re.MULTILINE)
 _OUTPUT_BYTES = 1 << 20
 
+# Modules of tests in Python that measure: nothing runs beside them.
+_ALONE = ("py: test_gate", "py: test_layout")
+# Begun before the others, lest one processor waits for them in the end.
+_LONGEST = ("py: test_analysis", "py: test_check")
+
 PRESETS = ("release", "debug", "tsan", "asan", *ports.PRESETS)
 
 
@@ -27,6 +33,11 @@ class Count:
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+
+    def add(self, other: Count) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
 
     def __str__(self) -> str:
         text = f"{self.passed} passed, {len(self.failed)} failed"
@@ -86,54 +97,81 @@ def _run_ctest(preset: str, count: Count, *, include_long: bool) -> None:
     _count_report(report, preset, count)
 
 
-class _Result(unittest.TextTestResult):
-    """Counts successes one by one: what a class's set-up keeps from running is not among the tests that ran."""
+@dataclass(frozen=True)
+class _Module:
+    """Of tests in Python, with the interpreter that has the libraries that they need."""
 
-    successes = 0
+    file: Path
+    python: Path
+    variables: dict[str, str]
 
-    def addSuccess(self, test: unittest.TestCase) -> None:
-        super().addSuccess(test)
-        self.successes += 1
-
-
-def _run_unittest(count: Count) -> None:
-    say("testing the library, the sources' layers and the launcher")
-    suite = unittest.defaultTestLoader.discover(str(build.ROOT / "tests" / "py"))
-    runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=_Result)  # type: ignore[arg-type]
-    result = runner.run(suite)
-    assert isinstance(result, _Result)
-    count.passed += result.successes
-    count.failed += [f"py: {test}" for test, _ in result.failures + result.errors]
-    count.failed += [f"py: {test}" for test in result.unexpectedSuccesses]
-    count.skipped += [f"py: {test} ({reason})" for test, reason in result.skipped]
+    def __str__(self) -> str:
+        return f"{self.file.parent.name}: {self.file.stem}"
 
 
-def _run_isolated(environment: venv.Environment, count: Count) -> None:
-    """In the environment's interpreter, which has the libraries that they need."""
-    name = environment.name
-    say(f"testing {environment.what}")
-    tests = build.ROOT / "tests"
+def _modules(name: str, python: Path, variables: dict[str, str], count: Count) -> list[_Module]:
+    files = sorted((build.ROOT / "tests" / name).glob("test_*.py"))
+    if not files:
+        count.failed.append(f"{name}: no test")
+    return [_Module(file, python, variables) for file in files]
+
+
+def _modules_of(environment: venv.Environment, count: Count) -> list[_Module]:
     try:
-        command = [str(environment.python()), "-B", str(tests / "isolated.py"), str(tests / name)]
+        return _modules(environment.name, environment.python(), environment.variables(), count)
     except CannotError as error:
-        count.failed.append(f"{name}: {error}")
-        return
-    done = subprocess.run(
-        command, env=environment.variables(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False
-    )
+        count.failed.append(f"{environment.name}: {error}")
+        return []
+
+
+def _count_lines(told: str, module: _Module, status: int, count: Count) -> None:
+    """What tests/isolated.py has told of the module's tests, which ended with this status."""
     ended = failed = False
-    for line in done.stdout.splitlines():
-        told = json.loads(line)
-        if told["outcome"] == "passed":
+    for line in told.splitlines():
+        one = json.loads(line)
+        if one["outcome"] == "passed":
             count.passed += 1
-        elif told["outcome"] == "failed":
-            count.failed.append(f"{name}: {told['test']}")
+        elif one["outcome"] == "failed":
+            count.failed.append(f"{module}: {one['test']}")
             failed = True
-        elif told["outcome"] == "skipped":
-            count.skipped.append(f"{name}: {told['test']} ({told['reason']})")
-        ended = told["outcome"] == "end"
-    if not ended or (done.returncode != 0 and not failed):
-        count.failed.append(f"{name}: the tests ended with {done.returncode}")
+        elif one["outcome"] == "skipped":
+            count.skipped.append(f"{module}: {one['test']} ({one['reason']})")
+        ended = one["outcome"] == "end"
+    if not ended or (status != 0 and not failed):
+        count.failed.append(f"{module}: the tests ended with {status}")
+
+
+def _run_module(module: _Module) -> Count:
+    """In a process of its own; its words are shown together, when it has ended."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [str(module.python), "-B", str(build.ROOT / "tests" / "isolated.py"), str(module.file)],
+        env=module.variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    print(f"{done.stderr}{module}: {time.monotonic() - began:.0f} s\n", end="", flush=True)
+    count = Count()
+    _count_lines(done.stdout, module, done.returncode, count)
+    return count
+
+
+def _run_modules(count: Count) -> None:
+    say("testing the library, the sources' layers, the launcher, the lab and the observing tools")
+    modules = _modules("py", Path(sys.executable), dict(os.environ), count)
+    for environment in (venv.LAB, venv.OBSERVE):
+        modules += _modules_of(environment, count)
+    alone = [module for module in modules if str(module) in _ALONE]
+    together = [module for module in modules if module not in alone]
+    together.sort(key=lambda module: str(module) not in _LONGEST)
+    for module in alone:
+        count.add(_run_module(module))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for one in pool.map(_run_module, together):
+            count.add(one)
 
 
 def _run_programs(count: Count) -> None:
@@ -154,9 +192,7 @@ def test(*, everything: bool) -> int:
     for preset in built:
         _run_ctest(preset, count, include_long=everything)
     if "release" in built:
-        _run_unittest(count)
-        _run_isolated(venv.LAB, count)
-        _run_isolated(venv.OBSERVE, count)
+        _run_modules(count)
         if everything:
             _run_programs(count)
     for name in count.skipped:

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "family.h"
 #include "random.h"
+#include "scale.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -93,7 +94,7 @@ static void churn(struct work *work)
 {
     static _Thread_local unsigned char *blocks[SLOTS];
     static _Thread_local size_t sizes[SLOTS];
-    for (int i = 0; i < OPERATIONS; i++) {
+    for (size_t i = 0; i < scaled_work(OPERATIONS); i++) {
         size_t slot = random_below(&work->random, SLOTS);
         size_t size = choose_size(work);
         if (blocks[slot] != NULL) {

@@ -19,12 +19,18 @@ from support import HARDENED, LAUNCHER, LIBRARY, ROOT, not_ignored, run
 
 sys.path.insert(0, str(ROOT / "python"))
 
-from hakmem_cli import arguments, info, live, venv  # noqa: E402
+from hakmem_cli import arguments, build, info, live, venv  # noqa: E402
 
 # Not by way of `env python3`: what PATH finds there may be a script that changes the environment.
 HAKMEM = (sys.executable, str(LAUNCHER))
 
 BARE_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "GREETING": "hello"}
+
+
+def setUpModule() -> None:
+    """The launcher says so where it has to build first."""
+    for library in (build.LIBRARY, build.HARDENED):
+        build.ensure_library(library)
 
 
 class Program(unittest.TestCase):

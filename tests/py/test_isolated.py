@@ -1,13 +1,14 @@
-"""How `hakmem test` counts: nothing that fails is left out, of ctest's tests and of those in a private environment."""
+"""How `hakmem test` counts: nothing that fails is left out, of ctest's tests and of those in Python."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 import tempfile
 import unittest
 from pathlib import Path
-from types import SimpleNamespace
 from unittest import mock
 
 from support import ROOT, run
@@ -61,15 +62,10 @@ class Isolated(unittest.TestCase):
             (root / "tests" / "some").mkdir(parents=True)
             (root / "tests" / "isolated.py").write_text((ROOT / "tests" / "isolated.py").read_text())
             (root / "tests" / "some" / "test_some.py").write_text(f"import os, subprocess, unittest\n{text}")
-            quiet = root / "python"
-            quiet.write_text(f'#!/bin/sh\nexec {sys.executable} "$@" 2>/dev/null\n')
-            quiet.chmod(0o755)
-            environment = SimpleNamespace(
-                name="some", what="some tests", python=lambda: quiet, variables=lambda: dict(os.environ)
-            )
             count = command.Count()
-            with mock.patch.object(command.build, "ROOT", root), mock.patch.object(command, "say"):
-                command._run_isolated(environment, count)  # type: ignore[arg-type]
+            with mock.patch.object(command.build, "ROOT", root), contextlib.redirect_stdout(io.StringIO()):
+                for module in command._modules("some", Path(sys.executable), dict(os.environ), count):
+                    count.add(command._run_module(module))
             return count
 
     def test_a_test_that_passes_and_one_that_fails(self) -> None:
@@ -107,7 +103,16 @@ class Isolated(unittest.TestCase):
         self.assertEqual((count.passed, count.failed), (1, []))
 
     def test_an_end_before_the_end_is_a_failure(self) -> None:
-        self.assertEqual(self.count(f"{PASSES}        os._exit(0)\n").failed, ["some: the tests ended with 0"])
+        self.assertEqual(
+            self.count(f"{PASSES}        os._exit(0)\n").failed, ["some: test_some: the tests ended with 0"]
+        )
+
+    def test_no_module_is_a_failure(self) -> None:
+        with tempfile.TemporaryDirectory() as directory, mock.patch.object(command.build, "ROOT", Path(directory)):
+            count = command.Count()
+            self.assertEqual(
+                (command._modules("some", Path(sys.executable), {}, count), count.failed), ([], ["some: no test"])
+            )
 
 
 class Continuous(unittest.TestCase):

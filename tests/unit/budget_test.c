@@ -72,7 +72,7 @@ static void each_size_is_estimated_rightly(void)
     struct heap *heap = sampling(RATE);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct estimate estimate = {0};
-        for (size_t done = 0; done < 1 << 27; done += sizes[i])
+        for (size_t done = 0; done < 1 << 25; done += sizes[i])
             add_request(&estimate, heap, sizes[i], RATE);
         check_estimate(&estimate);
     }

@@ -97,11 +97,19 @@ static void make_page(void)
     store_release(&page, made);
 }
 
+/* Its first page stays in memory, but a file system that copies what is written may want room for it again. */
+static bool may_be_written(struct live *made)
+{
+    return page_has_room((char *)&made->words.scratch, sizeof made->words.scratch);
+}
+
 static void write_page(void)
 {
     struct out out;
     bool fits = false;
     char *text = (char *)page + TEXT_AT;
+    if (!may_be_written(page))
+        return;
     store_relaxed(&page->sequence, page->sequence + 1);
     store_fence();
     while (page_has_room(text, text_room)) {
@@ -138,14 +146,13 @@ struct control_words *live_words(void)
     if (!live_is_own())
         return NULL;
     struct live *now = load_acquire(&page);
-    return now != NULL ? &now->words : NULL;
+    return now != NULL && may_be_written(now) ? &now->words : NULL;
 }
 
 /* In a child that is the first process of a PID namespace, as its parent is of its own, the numbers are the same. */
 void live_forked(void)
 {
     store_release(&pid, 0u);
-    claim_drop(&writer);
 }
 
 void live_end(void)

@@ -18,6 +18,7 @@
 #include "heap/events.h"
 #include "learn/learn.h"
 #include "observe/profile.h"
+#include "observe/stack.h"
 #include "span/limit.h"
 
 /* Check mode serves all requests itself: none comes to the profiler. A constructor of the program's may have started it. */
@@ -57,6 +58,8 @@ static void load_options(char **environment)
 
 static void forked(void)
 {
+    if (policy.checks != 0 || policy.profile_bytes != 0)
+        stack_forked();
     crash_forked();
     guard_report_forked();
     learn_forked();

@@ -21,6 +21,7 @@
 #include "heap/view.h"
 #include "observe/depot.h"
 #include "observe/stack.h"
+#include "os/handler.h"
 #include "os/os.h"
 #include "span/span.h"
 
@@ -311,27 +312,39 @@ static bool may_look(void)
     return keeper_now() == &keeper && !fork_holds_any_lock();
 }
 
-static void note_changed(struct run *run, void *argument)
+struct change {
+    const char *at; /* NULL: none was found */
+    const char *kind;
+    const struct checked *block;
+    union run_copy copy;
+};
+
+static void find_change(struct run *run, void *argument)
 {
-    bool *noted = argument;
-    for (uint32_t i = 0; i < run->blocks && !*noted; i++) {
-        const struct checked *block = &run->block[i];
-        const char *changed = changed_in(block);
-        if (changed != NULL)
-            checked_note_changed(kind_of_change(block, changed), (uintptr_t)changed, block);
-        *noted = changed != NULL;
+    struct change *change = argument;
+    for (uint32_t i = 0; i < run->blocks && change->at == NULL; i++) {
+        change->at = changed_in(&run->block[i]);
+        if (change->at == NULL)
+            continue;
+        change->kind = kind_of_change(&run->block[i], change->at);
+        change->block = run_copy(&run->block[i], &change->copy);
     }
 }
 
-/* Other threads may hold a lock, and wait for the end of this report. */
+/* Other threads may hold a lock, and wait for the end of this report. A signal handler that came meanwhile and allocated would wait
+ * for this thread: it is not inside the door. */
 void check_note_changed(void)
 {
-    bool noted = false;
+    struct change change = {0};
     if (!alone() || !may_look())
         return;
+    struct os_signals before = os_block_signals();
     run_lock_all();
-    run_each_locked(note_changed, &noted);
+    run_each_locked(find_change, &change);
     run_unlock_all();
+    os_unblock_signals(before);
+    if (change.at != NULL)
+        checked_note_changed(change.kind, (uintptr_t)change.at, change.block);
 }
 
 size_t check_all(void)

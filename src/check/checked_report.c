@@ -59,7 +59,7 @@ static void write_head(const char *kind, const void *address, const char *how, c
 {
     note("==%d==ERROR: hakmem: %s on address %p (%s, thread %d)", (int)getpid(), kind, address, how, os_thread_id());
     if (frame != NULL)
-        stack_write_from(frame);
+        stack_write_from(frame, UNWIND_BROKEN);
 }
 
 static _Noreturn void end(void)
@@ -141,7 +141,7 @@ void checked_warn_of_family(const struct checked *block, const struct freeing *h
     uintptr_t start = (uintptr_t)checked_start(block);
     note("==%d==WARNING: hakmem: alloc-dealloc-mismatch (%s vs %s) on address %p (thread %d)", (int)getpid(),
          allocators[block->family], releasers[how->family], (void *)start, os_thread_id());
-    stack_write_from(&here);
+    stack_write_from(&here, UNWIND_SOUND); /* the program lives on: a sandbox may end it for what copies memory */
     write_block(start, block);
     if (before == WARNINGS_MOST - 1)
         note("==%d==WARNING: hakmem: further mismatches are not reported", (int)getpid());
@@ -154,7 +154,7 @@ _Noreturn void checked_report_size(const struct checked *block, size_t size)
     crash_begin_report();
     note("==%d==ERROR: hakmem: new-delete-type-mismatch on address %p (thread %d): %zu bytes were allocated, %zu are freed",
          (int)getpid(), (void *)start, os_thread_id(), block->size, size);
-    stack_write_from(&here);
+    stack_write_from(&here, UNWIND_BROKEN);
     write_block(start, block);
     end();
 }

@@ -149,7 +149,7 @@ static void after_fatal(void)
         wait_for_report();
         return;
     }
-    stack_write_from(&frame);
+    stack_write_from(&frame, UNWIND_BROKEN);
     write_rest();
     store_relaxed(&reported, 1u);
 }

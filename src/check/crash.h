@@ -1,6 +1,6 @@
 /*
  * Crash reports (HAKMEM_CRASH=1): what the library knows when the process is about to die, in the report. Of SIGSEGV, SIGBUS and
- * SIGABRT, and after the line of its own fatal errors. Allocates nothing, takes no lock.
+ * SIGABRT, and after the line of its own fatal errors. Allocates nothing; takes no lock but in check_note_changed (check.h).
  */
 #ifndef HAK_CHECK_CRASH_H
 #define HAK_CHECK_CRASH_H

@@ -4,7 +4,8 @@
  * of them is reported with the stacks of allocation, free and fault (guard_report.c), and ends as it would have: in the
  * program's own handler, or in its death.
  *
- * Slots are taken and given back by an exchange of their state; there is no lock, and a fork needs to know nothing of them.
+ * Slots are taken and given back by an exchange of their state; there is no lock. A fork needs to know nothing of them: its child
+ * loses the slot that another thread was about to change, and has no guards if one was about to make the slots, at the first sample.
  */
 #ifndef HAK_CHECK_GUARD_H
 #define HAK_CHECK_GUARD_H

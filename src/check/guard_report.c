@@ -44,7 +44,7 @@ static void write_report(const char *kind, const char *access, uintptr_t address
 {
     note("==%d==ERROR: hakmem: %s on address %p (%s, thread %d)", (int)getpid(), kind, (void *)address, access,
          os_thread_id());
-    stack_write_from(frame);
+    stack_write_from(frame, UNWIND_BROKEN);
     if (slot != NULL)
         write_place(address, slot);
 }

@@ -60,10 +60,10 @@ void stack_write(const uintptr_t *calls, size_t count)
     write_calls(calls, own_calls(calls, count), count);
 }
 
-void stack_write_from(const struct os_frame *from)
+void stack_write_from(const struct os_frame *from, enum unwind_trust trust)
 {
     uintptr_t calls[CALLS_MOST];
-    size_t count = unwind(from, UNWIND_BROKEN, calls, CALLS_MOST);
+    size_t count = unwind(from, trust, calls, CALLS_MOST);
     stack_write(calls, count);
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "observe/unwind.h"
 #include "os/frame.h"
 
 /* Writes the calls (unwind.h), without those of the library's own at the top: from where the program has called it. Of a
@@ -15,7 +16,7 @@ void stack_write(const uintptr_t *calls, size_t count);
 uintptr_t stack_caller(const uintptr_t *calls, size_t count);
 
 /* The same of the stack that begins there. */
-void stack_write_from(const struct os_frame *from);
+void stack_write_from(const struct os_frame *from, enum unwind_trust trust);
 
 /* All of that, wherever it begins. */
 void stack_write_whole(const struct os_frame *from);

@@ -45,7 +45,7 @@ static void write_event(const struct checked *block, const char *what, const str
     note("==%d==TRACE: hakmem: %s %p (heap+0x%zx), %zu bytes, thread %d", (int)getpid(), what, start,
          (size_t)(start - arena.base), block->size, os_thread_id());
     if (from != NULL)
-        stack_write_from(from);
+        stack_write_from(from, UNWIND_SOUND);
 }
 
 void trace_allocated(const struct checked *block, const struct os_frame *from)

@@ -32,7 +32,7 @@ struct control_words {
     uint32_t request; /* enum control_request; the tool writes what it needs first */
     uint32_t served;  /* requests, so far */
     int32_t result;   /* of the last one: 0, or an error's number */
-    uint32_t unused;
+    uint32_t scratch; /* of the process's own */
     uint64_t argument;
     char path[CONTROL_PATH_MOST];
 };

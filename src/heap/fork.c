@@ -3,6 +3,7 @@
 #include "arena/meta.h"
 #include "base/alone.h"
 #include "base/atomic.h"
+#include "base/claim.h"
 #include "heap/events.h"
 #include "heap/freeze.h"
 #include "heap/keeper.h"
@@ -191,6 +192,7 @@ static void bury(struct heap *heap)
  * has interrupted the allocator, this child may exec, no more, or go on with that as the parent does. */
 void fork_child(void)
 {
+    claim_forked();
     if (!lock_passes())
         return;
     if (nested > 0 && lock_is_passed()) {

@@ -14,9 +14,14 @@ static struct memo {
     struct unwind_memo calls;
 } ALIGNED(SHARD_ALIGN) memos[MEMOS];
 
+static struct memo *own_memo(void)
+{
+    return &memos[shard_spread(thread_self(), MEMOS)];
+}
+
 size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most)
 {
-    struct memo *memo = &memos[shard_spread(thread_self(), MEMOS)];
+    struct memo *memo = own_memo();
     if (exchange_acquire(&memo->busy, 1u) != 0)
         return unwind(from, UNWIND_SOUND, calls, most);
     size_t count = unwind_again(from, &memo->calls, calls, most);
@@ -32,6 +37,16 @@ void stack_forget(void)
         memset(&memo->calls, 0, sizeof memo->calls);
         store_release(&memo->busy, 0u);
     }
+}
+
+/* Its own may be in use below the signal handler that has forked. */
+void stack_forked(void)
+{
+    const struct memo *own = own_memo();
+    for (struct memo *memo = memos; memo < memos + MEMOS; memo++)
+        if (memo != own)
+            store_relaxed(&memo->busy, 0u);
+    stack_forget();
 }
 
 /* The linker's names for the ends of the sections FRAGILE, malloc and its kin, and ENTRANCE. */

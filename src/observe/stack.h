@@ -18,6 +18,9 @@ size_t stack_take(const struct os_frame *from, uintptr_t *calls, size_t most);
  * a block, and must not seem to lead to it. */
 void stack_forget(void);
 
+/* In a fork's child: what threads were taking that it has not is forgotten. */
+void stack_forked(void);
+
 /* This library, as its file's name says. False: it is part of the program, or of another library. */
 bool stack_own_module(struct os_module *own);
 

@@ -71,7 +71,11 @@ ALWAYS_INLINE uintptr_t os_frame_address(uintptr_t ra)
 #endif
 }
 
+#if defined(__aarch64__)
+enum { OS_REGISTERS = 31 };
+#else
 enum { OS_REGISTERS = 16 };
+#endif
 
 /* The registers that may hold a pointer, of what a signal has interrupted. Returns how many. */
 size_t os_registers(const void *context, uintptr_t registers[OS_REGISTERS]);

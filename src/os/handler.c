@@ -20,12 +20,19 @@ void os_set_handler(int number, os_handler *handler, struct sigaction *before)
         *before = replaced; /* by another thread, in between */
 }
 
+/* What somebody has sent; what the kernel says of memory that has failed and nobody reads now; and what it says where it cannot call
+ * another signal's handler, which is not told from what the processor says of an address that is none. The rest comes again, when the
+ * instruction is run again. */
+static bool comes_once(int number, const siginfo_t *info)
+{
+    return info->si_code <= 0 || info->si_code == SI_KERNEL || (number == SIGBUS && info->si_code == BUS_MCEERR_AO);
+}
+
 void os_hand_on(int number, siginfo_t *info, void *context, const struct sigaction *before)
 {
     if (!os_has_handler(before)) {
         bool done = sigaction(number, before, NULL) == 0;
-        /* What the processor has raised comes again; what somebody has sent does not. */
-        if (done && info->si_code <= 0)
+        if (done && comes_once(number, info))
             /* cppcheck-suppress unreachableCode ; it returns: the signal is kept back until the handler has ended */
             done = raise(number) == 0;
         /* Forbidden, in a sandbox: it would come again for ever, or never. */

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -47,11 +48,19 @@ static uintptr_t waiting_at(const char *task)
     return strncmp(last, "0x", 2) == 0 ? lines_hex(last + 2, &rest) : 0;
 }
 
+/* The caller's; 0 in a signal handler on a stack of its own: then what it has interrupted is in use too, perhaps in the same mapping. */
+static uintptr_t own_at(void *own_stack)
+{
+    stack_t signals = {0};
+    (void)kernel(SYS_sigaltstack, 0, (long)&signals, 0, 0, 0);
+    return (signals.ss_flags & SS_ONSTACK) == 0 ? (uintptr_t)own_stack : 0;
+}
+
 static void note_thread(const char *task, void *own_stack)
 {
     char own[16];
     fmt_print(own, sizeof own, "%d", os_thread_id());
-    uintptr_t sp = strcmp(own, task) == 0 ? (uintptr_t)own_stack : waiting_at(task);
+    uintptr_t sp = strcmp(own, task) == 0 ? own_at(own_stack) : waiting_at(task);
     if (sp != 0 && threads.count < THREADS_MOST)
         threads.sp[threads.count++] = sp;
 }

@@ -536,6 +536,55 @@ class Check(unittest.TestCase):
         self.assertEqual(lines[:4], [("freed", "99"), ("allocated", "99"), ("freed", "98"), ("allocated", "98")])
         self.assertEqual(len(lines), 16)
 
+    def test_what_a_handler_has_interrupted_is_looked_at(self) -> None:
+        """Also where the handler's stack lies in that of main."""
+        program = self.compiled("""
+            #include <signal.h>
+            #include <stdlib.h>
+            static void end(int number) { exit(0); }
+            static void hold(void)
+            {
+                void *volatile blocks[100];
+                for (int i = 0; i < 100; i++)
+                    blocks[i] = malloc(10);
+                raise(SIGUSR1);
+            }
+            int main(void)
+            {
+                char room[65536];
+                stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+                struct sigaction action = {.sa_handler = end, .sa_flags = SA_ONSTACK};
+                sigaltstack(&stack, NULL);
+                sigaction(SIGUSR1, &action, NULL);
+                hold();
+                return 1;
+            }
+        """)
+        done = run(*RUN, program)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_the_stack_of_a_mismatch_needs_no_copies_by_the_kernel(self) -> None:
+        program = self.compiled(
+            """
+            #include <stdlib.h>
+            extern void *_Znwm(unsigned long);
+            static void inner(void) { free(_Znwm(10)); }
+            static void outer(void) { inner(); }
+            int main(void)
+            {
+                if (refuse(SYS_process_vm_readv) != 0)
+                    return 2;
+                outer();
+                return 0;
+            }
+            """,
+            before=REFUSE,
+        )
+        done = run(*RUN, program)
+        self.assertEqual(done.returncode, 0)
+        report = done.stderr.partition("alloc-dealloc-mismatch")[2]
+        self.assertRegex(report, r"\A.*\n    #0 .*inner.*\n    #1 .*outer.*\n    #2 .*main", report)
+
     def test_what_lies_below_a_thread_s_stack_is_looked_at(self) -> None:
         """In the same mapping, behind the same guard: and what the thread has left on its stack is not."""
         program = self.compiled("""
@@ -699,6 +748,43 @@ class Check(unittest.TestCase):
             self.assertRegex(report, f"^hakmem: crash: {crash}")
             self.assertRegex(report, r"\nhakmem: crash: before that, heap-buffer-overflow on address 0x[0-9a-f]+:\n")
             self.assertRegex(report, r"\n0x[0-9a-f]+ is located 0 bytes after 24-byte region ")
+
+    def test_handlers_may_allocate_while_it_is_looked_for_what_a_crash_may_have_come_of(self) -> None:
+        program = self.compiled("""
+            #include <signal.h>
+            #include <stdlib.h>
+            #include <sys/time.h>
+            static void allocate(int number) { free(malloc(100)); }
+            int main(void)
+            {
+                struct itimerval often = {{0, 500}, {0, 500}};
+                for (int i = 0; i < 400000; i++)
+                    malloc(40);
+                signal(SIGALRM, allocate);
+                setitimer(ITIMER_REAL, &often, NULL);
+                *(volatile int *)16 = 1;
+                return 0;
+            }
+        """)
+        done = run(program, environment=CHECKED)
+        self.assertEqual(done.returncode, -signal.SIGSEGV, done.stderr)
+
+    def test_what_comes_once_ends_the_process_too(self) -> None:
+        """The kernel may tell of failed memory who does not read it: then no instruction is run again."""
+        program = self.compiled("""
+            #define _GNU_SOURCE
+            #include <signal.h>
+            #include <sys/syscall.h>
+            #include <unistd.h>
+            int main(void)
+            {
+                siginfo_t info = {.si_signo = SIGBUS, .si_code = BUS_MCEERR_AO};
+                return syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGBUS, &info) == 0 ? 0 : 2;
+            }
+        """)
+        done = run(program, environment={"LD_PRELOAD": str(LIBRARY), "HAKMEM_CRASH": "1"})
+        self.assertEqual(done.returncode, -signal.SIGBUS, done.stderr)
+        self.assertIn("hakmem: crash: SIGBUS", done.stderr)
 
     def test_writes_beside_a_freed_block_are_found(self) -> None:
         program = self.compiled("""

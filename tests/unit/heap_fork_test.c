@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "arena/meta.h"
+#include "base/claim.h"
 #include "forks.h"
 #include "heap/events.h"
 #include "heap/fork.h"
@@ -307,6 +308,19 @@ static void a_handler_sees_what_a_passed_lock_guards(void)
     hak_free(block);
 }
 
+/* Who was at it was a thread of an ancestor, whose number a descendant may have later, or in another namespace. */
+static void a_claim_of_an_ancestor_is_nobodys(void)
+{
+    uint32_t word = 0;
+    heap_own();
+    CHECK(claim_take(&word) && !claim_take(&word) && claim_is_taken(&word));
+    fork_prepare();
+    fork_child();
+    CHECK(!claim_is_taken(&word) && claim_take(&word) && claim_is_taken(&word));
+    claim_drop(&word);
+    CHECK(!claim_is_taken(&word));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +335,7 @@ int main(void)
         UNIT_TEST(children_may_fork),
         UNIT_TEST(a_fork_may_come_into_another),
         UNIT_TEST(a_handler_sees_what_a_passed_lock_guards),
+        UNIT_TEST(a_claim_of_an_ancestor_is_nobodys),
         UNIT_TEST(cloned_child_keeps_its_heap),
     };
     return cmocka_run_group_tests_name("heap_fork", tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "hakmem.h"
 #include "os/os.h"
 #include "process.h"
+#include "refused_call.h"
 
 enum { THREADS = 60, CHILDREN = 30, PAGE_MOST = 1 << 20, LENGTH_AT = 560, TEXT_AT = 1024 };
 
@@ -170,6 +172,20 @@ static void says_once_that_there_is_no_page(void)
     CHECK_SAYS(find_no_directory, 0, "hakmem: warning: HAKMEM_LIVE: no page can be made in /nonexistent/pages: error 2\n");
 }
 
+/* In a file system that writes copies, and has become full. */
+static void stays_as_it_is_where_there_is_no_room_any_more(void)
+{
+    if (!calls_can_be_refused(__func__))
+        return;
+    make_directory();
+    CHECK(live_update() != NULL && live_words() != NULL);
+    uint32_t length = read_page();
+    refuse_call(SYS_getcpu, EFAULT);
+    CHECK(live_update() != NULL && live_words() == NULL);
+    CHECK(length > 0 && read_page() == length);
+    end();
+}
+
 static bool stop;
 
 static void *update(void *unused)
@@ -224,6 +240,7 @@ int main(void)
         UNIT_TEST(lives_without_memory_for_its_text),
         UNIT_TEST(lives_without_memory),
         UNIT_TEST(lives_with_a_limit_on_files),
+        UNIT_TEST(stays_as_it_is_where_there_is_no_room_any_more),
         UNIT_TEST(says_once_that_there_is_no_page),
         UNIT_TEST(children_have_their_own),
     };

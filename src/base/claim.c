@@ -1,0 +1,3 @@
+#include "base/claim.h"
+
+uint32_t claim_forks;

@@ -18,8 +18,9 @@ enum { LOOKS_MOST = 16 };
  * freed leads to closed pages for a while, and nobody knows for how long. */
 enum { REST_LEAST = 8, REST_SPREAD = 16 };
 
-/* Of a shard, by age, at once. */
-enum { EVICTED_MOST = 512 };
+/* Of a shard, by age: at one look, and between two times that its lock is held. The latter are nobody's until they are released, and a
+ * fork's child loses them. */
+enum { EVICTED_MOST = 512, EVICTED_AT_ONCE = 8 };
 
 #define NEVER UINT64_MAX
 
@@ -305,33 +306,41 @@ struct large *bigcache_evict_for(size_t units, bool all_stay)
     return oldest != NULL ? evict_from(oldest, NEVER, units, all_stay) : NULL;
 }
 
-static NOINLINE void evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, struct list *old)
+/* Returns how many; if that is EVICTED_AT_ONCE, there may be more. */
+static NOINLINE unsigned evict_old_from(struct bigcache_shard *shard, uint64_t now_ms, void (*release)(struct large *block))
 {
+    struct large *old[EVICTED_AT_ONCE];
+    unsigned count = 0;
     if (load_relaxed(&shard->bytes) == 0)
-        return;
+        return 0;
     lock_take(&shard->lock);
     enlist_latest(shard);
-    int most = EVICTED_MOST;
     for (uint64_t left = shard->occupied; left != 0; left &= left - 1) {
         unsigned lease = (unsigned)__builtin_ctzll(left);
         uint64_t kept_ms = lease_ms(lease);
-        while ((shard->occupied >> lease & 1) != 0 && oldest_of_lease(shard, lease)->freed_ms + kept_ms < now_ms) {
-            if (--most < 0)
-                break;
+        while (count < EVICTED_AT_ONCE && (shard->occupied >> lease & 1) != 0
+               && oldest_of_lease(shard, lease)->freed_ms + kept_ms < now_ms) {
             struct large *block = oldest_of_lease(shard, lease);
             take_out(shard, block);
             if (block->is_trial) /* one that had to make room says nothing of its site */
                 site_note_unwanted(block);
-            list_push_back(old, &block->age);
+            old[count++] = block;
         }
     }
     lock_drop(&shard->lock);
+    for (unsigned i = 0; i < count; i++)
+        release(old[i]);
+    return count;
 }
 
-void bigcache_evict_old(uint64_t now_ms, struct list *old)
+void bigcache_evict_old(uint64_t now_ms, void (*release)(struct large *block))
 {
-    for (uint32_t used = load_relaxed(&used_in); used != 0; used &= used - 1)
-        evict_old_from(&bigcache_shards[__builtin_ctz(used)], now_ms, old);
+    for (uint32_t used = load_relaxed(&used_in); used != 0; used &= used - 1) {
+        struct bigcache_shard *shard = &bigcache_shards[__builtin_ctz(used)];
+        int times = EVICTED_MOST / EVICTED_AT_ONCE;
+        while (times-- > 0 && evict_old_from(shard, now_ms, release) == EVICTED_AT_ONCE)
+            ;
+    }
 }
 
 size_t bigcache_bytes(void)

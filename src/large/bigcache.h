@@ -44,9 +44,9 @@ struct large *bigcache_evict(uint64_t before_ms);
  * `all_stay`: or any longer one. */
 struct large *bigcache_evict_for(size_t units, bool all_stay);
 
-/* Takes those out that were kept for as long as policy says for their sizes and sites, and appends them to `old`, by their
- * member `age`; of each shard only so many at once as go back in a part of a millisecond. */
-void bigcache_evict_old(uint64_t now_ms, struct list *old);
+/* Takes those out that were kept for as long as policy says for their sizes and sites, and releases them, with no lock held; of each shard
+ * only so many as go back in a part of a millisecond. */
+void bigcache_evict_old(uint64_t now_ms, void (*release)(struct large *block));
 
 /* Bytes of all kept blocks; a moment old. */
 size_t bigcache_bytes(void);

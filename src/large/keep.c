@@ -14,6 +14,7 @@
 #include "large/units.h"
 #include "os/os.h"
 #include "span/growth.h"
+#include "span/huge.h"
 #include "span/span.h"
 
 static void give_fenced(struct large *block)
@@ -64,13 +65,7 @@ void large_evict_all(void)
 
 void large_evict_old(uint64_t now_ms)
 {
-    struct list old = {0};
-    bigcache_evict_old(now_ms, &old);
-    while (old.first != NULL) {
-        struct large *block = LIST_ENTRY(old.first, struct large, age);
-        list_remove(&old, &block->age);
-        keep_release(block);
-    }
+    bigcache_evict_old(now_ms, keep_release);
     keep_to_budget();
 }
 
@@ -114,8 +109,10 @@ struct large *keep_take(size_t units, uint32_t site)
 /* A block that is not to be kept. A larger one than policy would ever keep leaves its pages to the system. */
 static COLD void let_go(struct large *block)
 {
-    if (!HARDENED && !block->moved && block->units << UNIT_SHIFT > load_relaxed(&policy.kept_most_bytes))
+    if (!HARDENED && !block->moved && block->units << UNIT_SHIFT > load_relaxed(&policy.kept_most_bytes)) {
+        huge_split_in(block->base, block->units); /* first, lest the kernel fill it again */
         block->zero = os_purge(block->base, block->units << UNIT_SHIFT);
+    }
     keep_release(block);
 }
 

@@ -26,7 +26,8 @@ bool move_gives_huge_pages(size_t units)
     return policy.huge == HUGE_ON || may;
 }
 
-/* One mapping can be moved. Superslabs in it that became huge pages are mappings of their own, until the same is advised for all. */
+/* One mapping can be moved. Superslabs in it that became huge pages are mappings of their own, until the same is advised for all; in a
+ * block that may have huge pages everywhere those are that did not become one, or were split. */
 static bool unite(char *base, size_t bytes)
 {
     os_allow_huge_pages(base, bytes);
@@ -62,6 +63,7 @@ static char *move(char *base, size_t units, size_t longer)
         return NULL;
     }
     arena_assign(base, 1, TAG_LARGE_GONE, NULL);
+    huge_split_in(to, longer); /* a huge page that was there has gone; what was moved is advised by the caller */
     bool filled = units_fill_hole(base, units);
     if (filled)
         huge_split_in(base, units); /* what is there now is none */
@@ -81,13 +83,14 @@ char *move_pages(char *base, size_t units, bool moved, size_t longer)
     if (bytes < MOVE_LEAST || load_relaxed(&moved_runs) >= MOVED_MOST)
         return NULL;
     bool huge = huge_is_in(base, units);
-    bool may = os_can_move(base, bytes) || (huge && unite(base, bytes));
+    bool allowed = moved && move_gives_huge_pages(units); /* when it came, in all of it */
+    bool may = os_can_move(base, bytes) || ((huge || allowed) && unite(base, bytes));
     char *to = may ? move(base, units, longer) : NULL;
     if (to != NULL && move_gives_huge_pages(longer))
         os_allow_huge_pages(to, longer << UNIT_SHIFT);
     else if (to != NULL && huge)
         os_forbid_huge_pages(to, longer << UNIT_SHIFT);
-    else if (huge && !(moved && move_gives_huge_pages(units))) /* it stays, as it was */
+    else if (huge && !allowed) /* it stays, as it was */
         huge_forbid_others(base, units);
     if (to != NULL && !moved)
         add_relaxed(&moved_runs, (size_t)1);

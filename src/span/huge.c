@@ -135,7 +135,7 @@ struct half {
 };
 
 /* What is not in use is counted by the span layer, which knows. */
-static void bound_filled(struct superslab *s)
+void huge_bound_filled(struct superslab *s)
 {
     size_t used = (size_t)count_ones128(s->used & ~s->purging) << UNIT_SHIFT;
     if (s->filled * FILLED_STEP > used)
@@ -146,7 +146,7 @@ static void bound_filled(struct superslab *s)
 static void note_filled(struct superslab *s, size_t bytes)
 {
     set_filled(s, min_size(s->filled * FILLED_STEP + bytes, SUPERSLAB_SIZE));
-    bound_filled(s);
+    huge_bound_filled(s);
     store_relaxed(&s->collapses, (uint8_t)(s->collapses + 1));
 }
 
@@ -239,7 +239,7 @@ static COLD void split(struct superslab *s)
     shards_lock_pool_too(shard_of(s));
     if (s->huge)
         forbid(s);
-    bound_filled(s);
+    huge_bound_filled(s);
     shards_unlock_pool_too(shard_of(s));
 }
 

@@ -37,6 +37,9 @@ void huge_split_at(const void *at);
 void huge_split_in(const void *at, size_t units);
 void huge_split(struct superslab *s);
 
+/* Some of its units are no longer in use: of what it was filled with no more counts than they are. The pool is locked, and its shard. */
+void huge_bound_filled(struct superslab *s);
+
 /* How often the superslab there became a huge page (modulo 256): what is known of its absent pages is as old as the last time. Takes
  * no lock. */
 uint8_t huge_collapses_at(const void *at);

@@ -76,8 +76,7 @@ static void pass_over(struct span_shard *shard, struct superslab *s)
  * one may be split) passes over fewer: each time a part of them comes to the end of the queue. */
 enum { LOOKS_MOST = 4096, PASSED_OVER_OFTEN = 32 };
 
-/* Takes the first superslab that nobody is purging, and that may be split, out of the shard's queue, if it was freed into before
- * `before_ms`. */
+/* The first superslab of the shard's queue that nobody is purging, and that may be split, if it was freed into before `before_ms`. */
 static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before_ms, enum split split)
 {
     struct list_node *next;
@@ -98,11 +97,15 @@ static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before
             }
             continue;
         }
-        list_remove(&shard->dirty_queue, node);
-        s->queued = false;
         return s;
     }
     return NULL;
+}
+
+ALWAYS_INLINE void take_out(struct span_shard *shard, struct superslab *s)
+{
+    list_remove(&shard->dirty_queue, &s->age);
+    s->queued = false;
 }
 
 /* Last of all: the superslab may go to the pool. */
@@ -178,6 +181,7 @@ static size_t purge_before(struct span_shard *shard, uint64_t before_ms, uint64_
     struct superslab *s;
     while (bytes < most && (s = next_to_purge(shard, before_ms, now_ms != 0 ? SPLIT_SPARSE : SPLIT_ANY)) != NULL) {
         bits128 units = may_hold_pages(s) & ~s->used;
+        take_out(shard, s);
         if (units != 0) /* else all are in use again; and it must not be on the list for nothing, where nobody sees it */
             bytes += give_back(shard, s, units, now_ms);
     }
@@ -200,13 +204,14 @@ static size_t purge_some(struct span_shard *shard, size_t most)
     while (bytes < most && (s = next_to_purge(shard, UINT64_MAX, SPLIT_NONE)) != NULL) {
         bits128 units = s->dirty & ~s->used;
         bits128 some = lowest_units(units, divide_up(most - bytes, UNIT_SIZE));
-        if (some != units) { /* it stays the oldest */
-            list_push_front(&shard->dirty_queue, &s->age);
-            s->queued = true;
-        }
+        if (some == units) /* else it stays where it is: older ones, which were passed by, may stand before it */
+            take_out(shard, s);
         size_t given = some != 0 ? give_back(shard, s, some, 0) : 0;
-        if (some != 0 && given == 0)
-            break; /* refused: it would be the next again */
+        if (some != 0 && given == 0) { /* refused: it would be the next again, and the next time */
+            if (shard_of(s) == shard && s->queued)
+                pass_over(shard, s);
+            break;
+        }
         bytes += given;
     }
     owner_add(&shard->purged_bytes, bytes);

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "config/policy.h"
 #include "os/os.h"
+#include "span/huge.h"
 #include "span/shards.h"
 
 /* Of each number of free units so many superslabs are looked at; and once there is a place, so many superslabs more. */
@@ -90,13 +91,15 @@ void superslab_set_dirty(struct superslab *s, bits128 dirty)
     s->dirty = dirty;
 }
 
-/* Wholly free: neighbours are looked for in the pool. */
+/* Wholly free: neighbours are looked for in the pool, and nothing of it counts as absent any more. */
 static void give_to_pool(struct span_shard *shard, struct superslab *s)
 {
     shards_lock_pool_too(shard);
     if (shard != shards_pool())
         superslab_move(s, shards_pool());
     superslab_note_whole(superslab_index(s), true);
+    if (UNLIKELY(s->filled != 0))
+        huge_bound_filled(s);
     shards_unlock_pool_too(shard);
 }
 

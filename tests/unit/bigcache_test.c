@@ -9,6 +9,8 @@
 #include "larges.h"
 #include "os/os.h"
 #include "process.h"
+#include "span/huge.h"
+#include "span/superslab.h"
 #include "worker.h"
 
 static void serves_sizes_within_a_quarter(void)
@@ -217,6 +219,47 @@ static void forgets_many_by_parts(void)
     CHECK(bigcache_bytes() == 0);
 }
 
+/* It is of its mapping alone, so that the kernel is asked when it is given back. */
+static char *moved_block(void)
+{
+    bool zero;
+    char *at = large_take(MIB);
+    while (span_extend(at + MIB, 1, &zero))
+        ;
+    char *moved = large_resize(large_find(at), 3 * MIB);
+    CHECK(moved != NULL && moved != at);
+    return moved;
+}
+
+static size_t not_kept;     /* bytes in use that never were */
+static size_t most_in_hand; /* neither kept nor given back */
+
+static void note_in_hand(void)
+{
+    most_in_hand = max_size(most_in_hand, span_used_bytes() - bigcache_bytes() - not_kept);
+}
+
+/* What is nobody's when a process forks, its child loses. */
+static void few_are_on_their_way_at_once(void)
+{
+    enum { MANY = 50, FEW = 8 };
+    static char *blocks[MANY];
+    large_init();
+    fake_clock_set(1000);
+    policy.bigcache_bytes = SIZE_MAX;
+    for (size_t i = 0; i < MANY; i++)
+        blocks[i] = moved_block();
+    for (size_t i = 0; i < MANY; i++)
+        large_give(blocks[i]);
+    size_t all = bigcache_bytes();
+    not_kept = span_used_bytes() - all;
+    fake_os_before_refill(note_in_hand); /* for what the kernel has not renewed, and may have unmapped */
+    fake_os_refuse(FAKE_RENEW | FAKE_HOLDS, 1, FAKE_EVERY);
+    large_evict_old(1001 + bigcache_longest_ms());
+    CHECK(fake_os_refused() == 2 * MANY && bigcache_bytes() == 0);
+    CHECK(most_in_hand == all / MANY * FEW);
+}
+
 /* Their pages go back at once: what is taken next reads as zero. */
 static void keeps_no_block_that_is_too_large(void)
 {
@@ -225,12 +268,13 @@ static void keeps_no_block_that_is_too_large(void)
     char *kept = large_take(2 * MIB);
     char *given = large_take(3 * MIB);
     given[0] = 1;
+    superslab_of(given)->huge = true;
     large_give(kept);
     large_give(given);
     CHECK(bigcache_bytes() == 2 * MIB);
     CHECK(arena_tag(given) == TAG_LARGE_GONE);
     CHECK(fake_os_made(FAKE_PURGE) == 1);
-    CHECK(span_dirty_bytes() == 0);
+    CHECK(span_dirty_bytes() == 0 && !huge_is_at(given));
     fake_os_refuse(FAKE_PURGE, 1, FAKE_EVERY);
     large_give(large_take(3 * MIB));
     fake_os_obey();
@@ -342,6 +386,7 @@ int main(void)
         UNIT_TEST(forgets_by_age),
         UNIT_TEST(forgets_by_age_of_size),
         UNIT_TEST(forgets_many_by_parts),
+        UNIT_TEST(few_are_on_their_way_at_once),
         UNIT_TEST(keeps_no_block_that_is_too_large),
         UNIT_TEST(is_given_up_for_memory),
         UNIT_TEST(is_one_cache_for_all_threads),

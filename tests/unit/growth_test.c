@@ -10,6 +10,7 @@
 #include "span/growth.h"
 #include "span/limit.h"
 #include "span/span.h"
+#include "span/superslab.h"
 
 /* So much is given back for less growth, too. */
 #define BATCH (64 * KIB)
@@ -69,6 +70,24 @@ static void oldest_goes_first(void)
     CHECK(span_purge_some(SIZE_MAX) == grain_bytes);
     CHECK(span_purge_some(SIZE_MAX) == 0);
     grains_check_words(young + grain_bytes, 1, 5);
+}
+
+/* Of huge pages growth gives nothing back. A younger superslab, of which it does, is not before them then. */
+static void who_is_passed_by_keeps_its_turn(void)
+{
+    enum { DELAY_MS = 1000 };
+    grains_init();
+    policy.purge_ms = DELAY_MS;
+    char *old = grains_take_any(superslab_grains);
+    char *young = grains_take_any(superslab_grains);
+    superslab_of(old)->huge = true;
+    fake_clock_set(1000);
+    grains_give(old, superslab_grains / 2, true);
+    fake_clock_set(2000);
+    grains_give(young, 2, true);
+    CHECK(span_purge_some(grain_bytes) == grain_bytes);
+    CHECK(span_purge_old(1001 + DELAY_MS, SIZE_MAX) == superslab_grains / 2 * grain_bytes);
+    CHECK(span_dirty_bytes() == grain_bytes);
 }
 
 static void below_the_peak_nothing_is_given_back(void)
@@ -140,6 +159,24 @@ static void refused_purge_ends(void)
     CHECK(span_purge_some(SIZE_MAX) == holes());
 }
 
+/* As locked memory is. */
+static void what_is_refused_keeps_nobody_waiting(void)
+{
+    grains_init();
+    char *locked = take(superslab_grains);
+    char *other = take(superslab_grains);
+    grains_write_words(locked, 2, 5);
+    grains_write_words(other, 1, 5);
+    grains_give(locked, 2, true);
+    grains_give(other, 1, true);
+    fake_os_refuse(FAKE_PURGE, 1, 1);
+    CHECK(span_purge_some(grain_bytes) == 0);
+    CHECK(span_purge_some(grain_bytes) == grain_bytes);
+    grains_check_words(other, 1, 0);
+    grains_check_words(locked, 2, 5);
+    CHECK(span_purge_some(SIZE_MAX) == 2 * grain_bytes);
+}
+
 /* The pages of one unit cannot go alone. */
 static void huge_pages_stay_whole(void)
 {
@@ -172,10 +209,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(growth_is_offset),
         UNIT_TEST(oldest_goes_first),
+        UNIT_TEST(who_is_passed_by_keeps_its_turn),
         UNIT_TEST(below_the_peak_nothing_is_given_back),
         UNIT_TEST(no_more_is_offset_than_a_multiple_of_the_growth),
         UNIT_TEST(it_is_not_counted_as_too_early),
         UNIT_TEST(refused_purge_ends),
+        UNIT_TEST(what_is_refused_keeps_nobody_waiting),
         UNIT_TEST(huge_pages_stay_whole),
         UNIT_TEST(a_kept_block_makes_room),
     };

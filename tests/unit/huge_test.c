@@ -112,6 +112,18 @@ static void policy_says_how_much_is_enough(void)
     CHECK(huge_ones(PAGES) == 1 && huge_is_at(runs[0]));
 }
 
+/* Nobody counts as absent what of it was not in memory. */
+static void what_is_wholly_free_is_filled_no_more(void)
+{
+    start(PAGES, 0);
+    policy.huge_fill = 75;
+    memset(runs[0], 1, HUGE_SIZE / 4 * 3);
+    passes(4);
+    CHECK(huge_is_at(runs[0]) && huge_filled == HUGE_SIZE / 4);
+    span_give(runs[0], PAGE_UNITS, true);
+    CHECK(huge_filled == 0 && span_dirty_bytes() == HUGE_SIZE);
+}
+
 static void give_back_meanwhile(void)
 {
     char *given = runs[0] + 5 * UNIT_SIZE;
@@ -436,6 +448,7 @@ int main(void)
         HUGE_TEST(what_is_not_full_stays),
         HUGE_TEST(what_is_not_in_memory_stays),
         HUGE_TEST(policy_says_how_much_is_enough),
+        HUGE_TEST(what_is_wholly_free_is_filled_no_more),
         HUGE_TEST(what_a_page_fills_that_was_given_back_goes_back_again),
         HUGE_TEST(modes_without_huge_pages_have_none),
         HUGE_TEST(refusals_are_no_loss),

@@ -108,6 +108,56 @@ static void pages_of_a_block_with_a_huge_page_move(void)
     large_give(moved);
 }
 
+/* Superslabs that are full are to become a huge page, and the kernel has none. */
+static void refuse_a_huge_page(void)
+{
+    enum { START_MS = 5000, END_MS = 60000, PASS_MS = 250 };
+    fake_os_refuse(FAKE_COLLAPSE, 1, FAKE_EVERY);
+    for (uint64_t now_ms = START_MS; now_ms < END_MS && fake_os_refused() == 0; now_ms += PASS_MS)
+        huge_consider(now_ms);
+    CHECK(fake_os_refused() == 1);
+    fake_os_obey();
+}
+
+/* It is several mappings then, and none of its superslabs is huge. */
+static void a_moved_block_in_which_no_huge_page_came_moves_again(void)
+{
+    large_init();
+    char *at = corner(large_take(16 * MIB), 16 * MIB);
+    struct large *block = large_find(at);
+    char *moved = large_resize(block, 24 * MIB);
+    CHECK(moved != NULL && moved != at && fake_os_made(FAKE_MOVE) == 1);
+    if (!process_mapping_has(moved, " hg")) {
+        CANNOT_TRY("the kernel has no huge pages, or its page is not 4 KiB");
+        return;
+    }
+    write_words(moved, 0, 24 * MIB, 6);
+    refuse_a_huge_page();
+    CHECK(!os_can_move(moved, block->units << UNIT_SHIFT) && !huge_is_in(moved, block->units));
+    char *again = large_resize(block, 40 * MIB);
+    CHECK(again != NULL && again != moved && fake_os_made(FAKE_MOVE) == 2);
+    check_words(again, 24 * MIB, 6);
+    CHECK(os_can_move(again, block->units << UNIT_SHIFT) && process_mapping_has(again, " hg"));
+}
+
+/* The run to which it moves was in huge pages, and has not been given back. */
+static void what_a_block_moves_to_is_no_huge_page(void)
+{
+    large_init();
+    char *at = corner(large_take(8 * MIB), 8 * MIB);
+    write_words(at, 0, 8 * MIB, 6);
+    bool zero;
+    char *run = span_take(16 * MIB / UNIT_SIZE, 1, &zero);
+    for (size_t i = 0; i < 16 * MIB; i += SUPERSLAB_SIZE)
+        superslab_of(run + i)->huge = true;
+    span_give(run, 16 * MIB / UNIT_SIZE, true);
+    struct large *block = large_find(at);
+    char *moved = large_resize(block, 12 * MIB);
+    CHECK(moved == run && fake_os_made(FAKE_MOVE) == 1);
+    CHECK(!huge_is_in(moved, block->units) && os_can_move(moved, block->units << UNIT_SHIFT));
+    check_words(moved, 8 * MIB, 6);
+}
+
 static void refused_move_changes_nothing(void)
 {
     large_init();
@@ -314,6 +364,8 @@ int main(void)
         UNIT_TEST(moves_pages),
         UNIT_TEST(moving_pages_count_once),
         UNIT_TEST(pages_of_a_block_with_a_huge_page_move),
+        UNIT_TEST(a_moved_block_in_which_no_huge_page_came_moves_again),
+        UNIT_TEST(what_a_block_moves_to_is_no_huge_page),
         UNIT_TEST(refused_move_changes_nothing),
         UNIT_TEST(run_of_refused_move_comes_back),
         UNIT_TEST(who_grows_in_small_steps_moves_seldom),

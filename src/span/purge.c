@@ -16,11 +16,17 @@
 /* Threads' words are as far apart at least. */
 enum { MARK_STEP = 64 };
 
+ALWAYS_INLINE void take_out(struct span_shard *shard, struct superslab *s)
+{
+    list_remove(&shard->dirty_queue, &s->age);
+    s->queued = false;
+}
+
 void purge_note_dirty(struct superslab *s, bits128 units, uint64_t now_ms)
 {
     struct span_shard *shard = shard_of(s);
     if (s->queued)
-        list_remove(&shard->dirty_queue, &s->age);
+        take_out(shard, s);
     list_push_back(&shard->dirty_queue, &s->age);
     s->queued = true;
     superslab_set_dirty(s, s->dirty | units);
@@ -64,10 +70,10 @@ static unsigned huge_free_units(const struct superslab *s)
  * freed, if none is free that holds pages. */
 static void pass_over(struct span_shard *shard, struct superslab *s)
 {
-    list_remove(&shard->dirty_queue, &s->age);
-    s->queued = (s->dirty & ~s->used) != 0;
-    if (s->queued) {
+    take_out(shard, s);
+    if ((s->dirty & ~s->used) != 0) {
         list_push_back(&shard->dirty_queue, &s->age);
+        s->queued = true;
         s->freed_ms = clock_now_ms();
     }
 }
@@ -100,12 +106,6 @@ static struct superslab *next_to_purge(struct span_shard *shard, uint64_t before
         return s;
     }
     return NULL;
-}
-
-ALWAYS_INLINE void take_out(struct span_shard *shard, struct superslab *s)
-{
-    list_remove(&shard->dirty_queue, &s->age);
-    s->queued = false;
 }
 
 /* Last of all: the superslab may go to the pool. */

@@ -1,5 +1,4 @@
-"""Runs the tests of the directory or of the module named, in a process of their own; a JSON object a line says how each
-ended, for `hakmem test`."""
+"""Runs the tests of the module whose file is named; a JSON object a line says how each ended, for `hakmem test`."""
 
 from __future__ import annotations
 
@@ -49,9 +48,8 @@ def _is_fixture(test: object) -> bool:
     return not isinstance(test, unittest.TestCase)
 
 
-tests = Path(sys.argv[1])
-where = (tests, "test*.py") if tests.is_dir() else (tests.parent, tests.name)
-suite = unittest.defaultTestLoader.discover(str(where[0]), where[1])
+module = Path(sys.argv[1])
+suite = unittest.defaultTestLoader.discover(str(module.parent), module.name)
 result = unittest.TextTestRunner(stream=sys.stderr, verbosity=2, resultclass=Result).run(suite)
 _tell("", "end")
 sys.exit(not result.wasSuccessful())

@@ -124,8 +124,9 @@ def _modules_of(environment: venv.Environment, count: Count) -> list[_Module]:
         return []
 
 
-def _count_lines(told: str, module: _Module, status: int, count: Count) -> None:
+def _counted(told: str, module: _Module, status: int) -> Count:
     """What tests/isolated.py has told of the module's tests, which ended with this status."""
+    count = Count()
     ended = failed = False
     for line in told.splitlines():
         one = json.loads(line)
@@ -139,6 +140,7 @@ def _count_lines(told: str, module: _Module, status: int, count: Count) -> None:
         ended = one["outcome"] == "end"
     if not ended or (status != 0 and not failed):
         count.failed.append(f"{module}: the tests ended with {status}")
+    return count
 
 
 def _run_module(module: _Module) -> Count:
@@ -154,9 +156,7 @@ def _run_module(module: _Module) -> Count:
         check=False,
     )
     print(f"{done.stderr}{module}: {time.monotonic() - began:.0f} s\n", end="", flush=True)
-    count = Count()
-    _count_lines(done.stdout, module, done.returncode, count)
-    return count
+    return _counted(done.stdout, module, done.returncode)
 
 
 def _run_modules(count: Count) -> None:

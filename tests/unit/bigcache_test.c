@@ -222,10 +222,7 @@ static void forgets_many_by_parts(void)
 /* It is of its mapping alone, so that the kernel is asked when it is given back. */
 static char *moved_block(void)
 {
-    bool zero;
-    char *at = large_take(MIB);
-    while (span_extend(at + MIB, 1, &zero))
-        ;
+    char *at = corner(large_take(MIB), MIB);
     char *moved = large_resize(large_find(at), 3 * MIB);
     CHECK(moved != NULL && moved != at);
     return moved;

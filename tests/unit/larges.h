@@ -32,4 +32,13 @@ static inline void large_give(char *at)
     CHECK(large_try_give(at) == LARGE_FINE);
 }
 
+/* It gets a neighbour, so that it cannot grow in place. */
+static inline char *corner(char *at, size_t bytes)
+{
+    bool zero = false;
+    while (span_extend(at + bytes, 1, &zero))
+        ;
+    return at;
+}
+
 #endif

@@ -15,16 +15,7 @@
 #include "span/superslab.h"
 #include "words.h"
 
-/* It gets a neighbour, so that it cannot grow in place. */
-static char *corner(char *at, size_t bytes)
-{
-    bool zero = false;
-    while (span_extend(at + bytes, 1, &zero))
-        ;
-    return at;
-}
-
-/* A block of a MiB that cannot. */
+/* A block of a MiB that cannot grow in place. */
 static char *cornered_block(uint64_t mark)
 {
     char *at = corner(large_take(MIB), MIB);

@@ -51,13 +51,7 @@ static void know_clean(struct heap *heap, struct unit_group *group)
     huge_counts_again(group->base, (size_t)units << UNIT_SHIFT);
 }
 
-/* Units for a slab, the first of them at a multiple of `align`. */
-struct wanted {
-    unsigned units;
-    unsigned align;
-};
-
-static void *take_from(struct heap *heap, struct unit_group *group, struct wanted wanted, uint32_t *clean)
+static void *take_from(struct heap *heap, struct unit_group *group, struct span_run wanted, uint32_t *clean)
 {
     uint32_t places = (uint32_t)(run_starts128(group->free, wanted.units) & multiples128(wanted.align));
     if (places == 0)
@@ -76,7 +70,7 @@ static uint32_t clean_units(unsigned units, bool zero)
     return zero && policy.huge != HUGE_ON ? mask32(units) : 0;
 }
 
-static void *take_span(struct wanted wanted, uint32_t *clean)
+static void *take_span(struct span_run wanted, uint32_t *clean)
 {
     bool zero;
     void *at = span_take(wanted.units, wanted.align, &zero);
@@ -84,24 +78,32 @@ static void *take_span(struct wanted wanted, uint32_t *clean)
     return at;
 }
 
-static struct unit_group *new_group(struct heap *heap, unsigned size)
+static struct unit_group *empty_group(struct heap *heap)
 {
-    bool zero;
-    for (int i = 0; i < STOCK_GROUPS; i++) {
-        struct unit_group *group = &heap->stock[i];
-        if (group->free != 0)
-            continue;
-        char *base = span_take(size, size, &zero);
-        if (base == NULL)
-            return NULL;
-        *group = (struct unit_group){.base = base, .units = size, .collapses = huge_collapses_at(base)};
-        put_in(heap, group, mask32(size), clean_units(size, zero));
-        return group;
-    }
+    for (int i = 0; i < STOCK_GROUPS; i++)
+        if (heap->stock[i].free == 0)
+            return &heap->stock[i];
     return NULL;
 }
 
-static void *take(struct heap *heap, struct wanted wanted, uint32_t *clean)
+/* From a new group of `size` units, if there is one to be had. */
+static NOINLINE void *take_anew(struct heap *heap, unsigned size, struct span_run wanted, uint32_t *clean)
+{
+    struct unit_group *group = empty_group(heap);
+    struct span_run run = {size, size};
+    bool zero;
+    char *base = group != NULL ? span_take_group(&run, wanted, &zero) : NULL;
+    if (base == NULL)
+        return take_span(wanted, clean);
+    *clean = clean_units(run.units, zero);
+    if (run.units == wanted.units)
+        return base;
+    *group = (struct unit_group){.base = base, .units = size, .collapses = huge_collapses_at(base)};
+    put_in(heap, group, mask32(size), *clean);
+    return take_from(heap, group, wanted, clean);
+}
+
+static void *take(struct heap *heap, struct span_run wanted, uint32_t *clean)
 {
     unsigned size = group_units(heap);
     if (wanted.units >= size)
@@ -113,8 +115,7 @@ static void *take(struct heap *heap, struct wanted wanted, uint32_t *clean)
         tally(heap, COUNT_FROM_STOCK);
         return at;
     }
-    struct unit_group *group = new_group(heap, size);
-    return group != NULL ? take_from(heap, group, wanted, clean) : take_span(wanted, clean);
+    return take_anew(heap, size, wanted, clean);
 }
 
 /* Those that are alike together. */
@@ -145,7 +146,7 @@ static NOINLINE void give_group(struct heap *heap, struct unit_group *group)
 
 void *stock_take(struct heap *heap, unsigned units, unsigned align, uint32_t *clean)
 {
-    void *at = take(heap, (struct wanted){units, align}, clean);
+    void *at = take(heap, (struct span_run){units, align}, clean);
     if (at == NULL)
         return NULL;
     store_relaxed(&heap->units, heap->units + units);

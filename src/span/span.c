@@ -188,11 +188,16 @@ static void *take_from_others(struct span_shard *own, const struct request *want
     return NULL;
 }
 
+ALWAYS_INLINE void *take_warm(struct span_shard *shard, const struct request *wanted)
+{
+    return shard->dirty_units >= wanted->units ? take_here(shard, shard, wanted, ROOM_WARM) : NULL;
+}
+
 /* From one shard and, if that is the pool, from what is wholly free. */
-static void *take_in(struct span_shard *shard, const struct request *wanted)
+static void *take_in(struct span_shard *shard, const struct request *wanted, enum room_kind kind)
 {
     lock_take(&shard->lock);
-    void *at = shard->dirty_units >= wanted->units ? take_here(shard, shard, wanted, ROOM_WARM) : NULL;
+    void *at = kind == ROOM_WARM ? take_warm(shard, wanted) : NULL;
     if (at == NULL)
         at = take_here(shard, shard, wanted, ROOM_ANY);
     if (at == NULL && shard == shards_pool())
@@ -202,14 +207,14 @@ static void *take_in(struct span_shard *shard, const struct request *wanted)
 }
 
 /* In the pool last: what another thread took out of an empty superslab meanwhile leaves room for more. */
-static void *take_short(const struct request *wanted)
+static void *take_short(const struct request *wanted, enum room_kind kind)
 {
     struct span_shard *own = shards_own();
-    void *at = take_in(own, wanted);
+    void *at = take_in(own, wanted, kind);
     if (at == NULL && own != shards_pool())
         at = take_from_others(own, wanted);
     if (at == NULL && own != shards_pool())
-        at = take_in(shards_pool(), wanted);
+        at = take_in(shards_pool(), wanted, ROOM_WARM);
     return at;
 }
 
@@ -217,11 +222,25 @@ void *span_take(size_t units, size_t align, bool *zero)
 {
     *zero = true;
     if (units <= SUPERSLAB_UNITS && align <= SUPERSLAB_UNITS)
-        return take_short(&(struct request){(unsigned)units, (unsigned)align, zero});
+        return take_short(&(struct request){(unsigned)units, (unsigned)align, zero}, ROOM_WARM);
     lock_take(&shards_pool()->lock);
     void *at = take_whole(units, align, zero);
     lock_drop(&shards_pool()->lock);
     return at;
+}
+
+void *span_take_group(struct span_run *group, struct span_run fewer, bool *zero)
+{
+    const struct request all = {group->units, group->align, zero};
+    const struct request part = {fewer.units, fewer.align, zero};
+    struct span_shard *own = shards_own();
+    *zero = true;
+    lock_take(&own->lock);
+    void *at = take_warm(own, &all);
+    if (at == NULL && (at = take_warm(own, &part)) != NULL)
+        *group = fewer;
+    lock_drop(&own->lock);
+    return at != NULL ? at : take_short(&all, ROOM_ANY);
 }
 
 /* The part of [at, at + units) that lies in at's superslab, as its record, first unit and length. */

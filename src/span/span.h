@@ -33,6 +33,15 @@ ALWAYS_INLINE bool span_may_promise(size_t units)
  * as zero. NULL: out of memory, or beyond the hard limit (limit.h). */
 void *span_take(size_t units, size_t align, bool *zero);
 
+struct span_run {
+    unsigned units;
+    unsigned align;
+};
+
+/* The same for `group`, of a superslab at most; where there is no place for it that was written before, but one for `fewer`, for those: memory
+ * that the process has serves before what would be new to it. *group says what it became. */
+void *span_take_group(struct span_run *group, struct span_run fewer, bool *zero);
+
 /* Gives a run back, whole or a part of it; `dirty` if pages of it may have been written. */
 void span_give(void *at, size_t units, bool dirty);
 

@@ -12,7 +12,7 @@ enum { CANDIDATES = 8, MORE_CANDIDATES = 32 };
 
 /* So many numbers may be in vain. Then a place of any kind is looked for where there is one as a rule: in those that have the most room, or
  * up to so many units less; and a warm one, where there are many as a rule: in so many that were freed into last. */
-enum { VAIN_ROOMS = 8, ROOMIEST_SPREAD = SUPERSLAB_UNITS / 4, NEWEST_CANDIDATES = 32 };
+enum { VAIN_ROOMS = 8, ROOMIEST_SPREAD = SUPERSLAB_UNITS / 4, NEWEST_CANDIDATES = 256 };
 
 size_t superslab_end;
 
@@ -62,11 +62,13 @@ ALWAYS_INLINE void note_fits(struct span_shard *shard, enum room_kind kind, unsi
 }
 
 /* It has more room than before. */
-ALWAYS_INLINE void note_room(struct span_shard *shard, const struct superslab *s, unsigned room)
+ALWAYS_INLINE void note_room(struct span_shard *shard, struct superslab *s, unsigned room)
 {
     note_fits(shard, ROOM_ANY, room);
-    if ((s->dirty & ~s->used) != 0)
-        note_fits(shard, ROOM_WARM, room);
+    if ((s->dirty & ~s->used) == 0)
+        return;
+    note_fits(shard, ROOM_WARM, room);
+    s->warm_most = (uint8_t)room;
 }
 
 /* Enters it in the shard's index, with more room than it had there. */
@@ -191,10 +193,11 @@ ALWAYS_INLINE unsigned hole_end(const struct superslab *s, unsigned at, unsigned
     return end;
 }
 
-/* The tightest of the places in `s` where `units` ones begin, if it is tighter than the best so far. */
-static void find_in(struct place *best, struct superslab *s, bits128 ones, unsigned units, bits128 places)
+/* The tightest of the places in `s` where `units` ones begin, if it is tighter than the best so far. Are there as many neighbours at all? */
+static bool find_in(struct place *best, struct superslab *s, bits128 ones, unsigned units, bits128 places)
 {
-    for (bits128 starts = run_starts128(ones, units) & places; starts != 0;) {
+    bits128 runs = run_starts128(ones, units);
+    for (bits128 starts = runs & places; starts != 0;) {
         unsigned at = lowest_one128(starts);
         unsigned hole;
         unsigned end = hole_end(s, at, &hole);
@@ -202,6 +205,15 @@ static void find_in(struct place *best, struct superslab *s, bits128 ones, unsig
             *best = (struct place){s, at, hole - units};
         starts &= ~mask128(end);
     }
+    return runs != 0;
+}
+
+static void find_warm_in(struct place *best, struct superslab *s, unsigned units, bits128 places)
+{
+    bits128 warm = s->dirty & ~s->used;
+    ASSERT(s->warm_most >= units || run_starts128(warm, units) == 0);
+    if (s->warm_most >= units && !find_in(best, s, warm, units, places))
+        s->warm_most = (uint8_t)(units - 1);
 }
 
 /* The next number of free units that there are superslabs with, from `least` on; 0: none. */
@@ -222,10 +234,8 @@ static NOINLINE struct place find_among_newest(const struct span_shard *shard, u
 {
     struct place best = {0};
     struct list_node *node = shard->dirty_queue.last;
-    for (int tried = 0; node != NULL && tried < NEWEST_CANDIDATES && best.superslab == NULL; node = node->prev, tried++) {
-        struct superslab *s = LIST_ENTRY(node, struct superslab, age);
-        find_in(&best, s, s->dirty & ~s->used, units, places);
-    }
+    for (int tried = 0; node != NULL && tried < NEWEST_CANDIDATES && best.superslab == NULL; node = node->prev, tried++)
+        find_warm_in(&best, LIST_ENTRY(node, struct superslab, age), units, places);
     return best;
 }
 
@@ -240,7 +250,10 @@ struct place superslab_find(struct span_shard *shard, unsigned units, unsigned a
         struct list_node *node = with_room(shard, room)->first;
         for (int tried = 0; node != NULL && tried < CANDIDATES; node = node->next, tried++) {
             struct superslab *s = LIST_ENTRY(node, struct superslab, link);
-            find_in(&best, s, kind == ROOM_WARM ? s->dirty & ~s->used : ~s->used, units, places);
+            if (kind == ROOM_WARM)
+                find_warm_in(&best, s, units, places);
+            else
+                (void)find_in(&best, s, ~s->used, units, places);
             if (best.superslab != NULL && (best.left == 0 || more-- == 0))
                 return best;
         }

@@ -31,6 +31,7 @@ struct superslab {
     uint8_t settled;        /* passes at which all its units were used (huge.c) */
     bool huge;              /* it may be one huge page: whatever is free of it may hold pages. Changed with the pool's lock too */
     uint8_t shard;          /* to which it belongs, its number */
+    uint8_t warm_most;      /* no more neighbours than that are free and dirty */
     uint32_t purger;        /* the thread that gives `purging` back (purge.c) */
 };
 

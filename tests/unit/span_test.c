@@ -109,6 +109,50 @@ static void long_searches_find_pages(void)
     CHECK(grains_take(2, 1, &zero) == warm && !zero);
 }
 
+/* Nor if many were freed into since, none of which has two neighbours. */
+static void long_searches_find_pages_freed_long_ago(void)
+{
+    static char *busy[BUSY];
+    bool zero;
+    grains_init();
+    char *warm = grains_take_any(superslab_grains), *wide = grains_take_any(superslab_grains);
+    for (size_t i = 0; i < BUSY; i++)
+        busy[i] = grains_take_any(superslab_grains);
+    grains_give(warm, superslab_grains / 2 + 1, true);
+    grains_give(wide + 1 * grain_bytes, superslab_grains - 1, false);
+    for (size_t i = 0; i < BUSY; i++)
+        for (size_t grain = 0; grain < 2 * (1 + i % (superslab_grains / 2)); grain += 2)
+            grains_give(busy[i] + grain * grain_bytes, 1, true);
+    CHECK(grains_take(2, 1, &zero) == warm && !zero);
+}
+
+/* Of `grains`, or of fewer. */
+static char *take_group(size_t grains, size_t fewer, size_t *got)
+{
+    unsigned unit = (unsigned)units_per_page();
+    struct span_run group = {(unsigned)grains * unit, (unsigned)grains * unit};
+    bool zero;
+    char *at = span_take_group(&group, (struct span_run){(unsigned)fewer * unit, unit}, &zero);
+    *got = group.units / unit;
+    CHECK(at != NULL && (uintptr_t)at % (group.align * UNIT_SIZE) == 0);
+    return at;
+}
+
+static void groups_are_fewer_where_those_have_their_pages(void)
+{
+    size_t got;
+    grains_init();
+    char *run = grains_take_any(superslab_grains);
+    char *other = grains_take_any(superslab_grains / 2);
+    grains_give(run + 5 * grain_bytes, 2, true);
+    CHECK(take_group(4, 2, &got) == run + 5 * grain_bytes && got == 2);
+    CHECK(take_group(4, 2, &got) == other + superslab_grains / 2 * grain_bytes && got == 4);
+    grains_give(run + 5 * grain_bytes, 2, true);
+    grains_give(run + 8 * grain_bytes, 4, true);
+    CHECK(take_group(4, 2, &got) == run + 8 * grain_bytes && got == 4);
+    CHECK(take_group(4, 2, &got) == run + 5 * grain_bytes && got == 2);
+}
+
 static void expect_served(const uint64_t *expected)
 {
     struct span_stats stats;
@@ -304,6 +348,8 @@ int main(void)
         UNIT_TEST(long_searches_find_what_is_sure),
         UNIT_TEST(long_searches_find_what_is_half_free),
         UNIT_TEST(long_searches_find_pages),
+        UNIT_TEST(long_searches_find_pages_freed_long_ago),
+        UNIT_TEST(groups_are_fewer_where_those_have_their_pages),
         UNIT_TEST(counts_what_serves),
         UNIT_TEST(looks_for_written_units_everywhere),
         UNIT_TEST(long_runs_start_on_superslabs),

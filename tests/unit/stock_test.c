@@ -105,6 +105,29 @@ static void neighbours_serve_small_slabs(void)
     CHECK((uintptr_t)first % (GROUP * UNIT_SIZE) == 0);
 }
 
+/* Wherever they lie: not before they are used up are there groups again. */
+static void written_units_serve_before_new_groups(void)
+{
+    enum { HOLES = 20 };
+    struct heap *heap = heap_own();
+    unsigned least = (unsigned)units_per_page();
+    hak_malloc_trim(0);
+    heap->units = 0;
+    char *at[2 * HOLES];
+    for (int i = 0; i < 2 * HOLES; i++)
+        at[i] = take(heap, least);
+    for (int i = 0; i < 2 * HOLES; i += 2)
+        stock_give(heap, at[i], least, 0);
+    heap->units = UNITS_OF_LARGE_HEAP;
+    size_t before = span_used_bytes();
+    size_t dirty = span_dirty_bytes();
+    CHECK(dirty >= HOLES * least * UNIT_SIZE);
+    for (size_t taken = least * UNIT_SIZE; taken <= HOLES * least * UNIT_SIZE; taken += least * UNIT_SIZE) {
+        (void)take(heap, least);
+        CHECK(span_used_bytes() == before + taken && span_dirty_bytes() == dirty - taken);
+    }
+}
+
 static void clean_units_are_given_as_such(void)
 {
     struct heap *heap = heap_own();
@@ -147,6 +170,7 @@ int main(void)
         UNIT_TEST(follows_a_model),
         UNIT_TEST(small_heaps_hold_nothing_in_stock),
         UNIT_TEST(neighbours_serve_small_slabs),
+        UNIT_TEST(written_units_serve_before_new_groups),
         UNIT_TEST(clean_units_are_given_as_such),
         UNIT_TEST(group_knows_its_own),
     };

@@ -106,7 +106,7 @@ def c_source(functions: int = 1000) -> str:
     return "".join(parts)
 
 
-def cxx_source(parts: int = 8) -> str:
+def cxx_source(parts: int = 4) -> str:
     """A C++ source that instantiates much of the standard library once per part."""
     chance = random.Random(8)
     text = [CXX_PART.format(n=n, a=chance.randrange(2, 50), b=chance.randrange(50)) for n in range(parts)]

@@ -15,8 +15,8 @@
 #include "load.h"
 #include "scale.h"
 
-/* Under ThreadSanitizer, which is slow, a part of the plans will do. */
-enum { ROUNDS = 6, FEWER = HAK_TSAN };
+/* Under ThreadSanitizer and an emulator, which are slow, a part of the plans will do. */
+enum { ROUNDS = 6, FEWER = HAK_TSAN || sizeof HAK_TEST_EMULATOR > 1 };
 
 static struct load loads[LOAD_THREADS];
 

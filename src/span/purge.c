@@ -22,15 +22,20 @@ ALWAYS_INLINE void take_out(struct span_shard *shard, struct superslab *s)
     s->queued = false;
 }
 
+ALWAYS_INLINE void put_last(struct span_shard *shard, struct superslab *s, uint64_t now_ms)
+{
+    list_push_back(&shard->dirty_queue, &s->age);
+    s->queued = true;
+    s->freed_ms = now_ms;
+}
+
 void purge_note_dirty(struct superslab *s, bits128 units, uint64_t now_ms)
 {
     struct span_shard *shard = shard_of(s);
     if (s->queued)
         take_out(shard, s);
-    list_push_back(&shard->dirty_queue, &s->age);
-    s->queued = true;
+    put_last(shard, s, now_ms);
     superslab_set_dirty(s, s->dirty | units);
-    s->freed_ms = now_ms;
 }
 
 void purge_note_taken(const struct superslab *s, bits128 units)
@@ -71,11 +76,8 @@ static unsigned huge_free_units(const struct superslab *s)
 static void pass_over(struct span_shard *shard, struct superslab *s)
 {
     take_out(shard, s);
-    if ((s->dirty & ~s->used) != 0) {
-        list_push_back(&shard->dirty_queue, &s->age);
-        s->queued = true;
-        s->freed_ms = clock_now_ms();
-    }
+    if ((s->dirty & ~s->used) != 0)
+        put_last(shard, s, clock_now_ms());
 }
 
 /* So many superslabs of the queue are looked at; by age the next look goes on. Of huge ones of which little is free, who comes often (no

@@ -139,30 +139,29 @@ static void *take_whole(size_t units, size_t align, bool *zero)
 }
 
 struct request {
-    unsigned units;
-    unsigned align;
+    struct span_run run;
     bool *zero;
 };
 
 /* From superslabs of one shard, which then belong to another; both are locked, if they are two. */
 static void *take_here(struct span_shard *from, struct span_shard *to, const struct request *wanted, enum room_kind kind)
 {
-    struct place place = superslab_find(from, wanted->units, wanted->align, kind);
+    struct place place = superslab_find(from, wanted->run.units, wanted->run.align, kind);
     struct superslab *s = place.superslab;
     if (s == NULL)
         return NULL;
-    size_t bytes = new_bytes(s, place.first, wanted->units);
+    size_t bytes = new_bytes(s, place.first, wanted->run.units);
     if (!limit_charge(from, bytes))
         return NULL;
     count_served(s, bytes, false);
     if (from != to)
         superslab_move(s, to);
-    return use_run(s, place.first, wanted->units, wanted->zero);
+    return use_run(s, place.first, wanted->run.units, wanted->zero);
 }
 
 static void *take_from(struct span_shard *from, struct span_shard *own, const struct request *wanted, enum room_kind kind)
 {
-    if (load_relaxed(&from->fits[kind]) < wanted->units)
+    if (load_relaxed(&from->fits[kind]) < wanted->run.units)
         return NULL;
     shards_lock_two(from, own);
     void *at = take_here(from, own, wanted, kind);
@@ -190,7 +189,7 @@ static void *take_from_others(struct span_shard *own, const struct request *want
 
 ALWAYS_INLINE void *take_warm(struct span_shard *shard, const struct request *wanted)
 {
-    return shard->dirty_units >= wanted->units ? take_here(shard, shard, wanted, ROOM_WARM) : NULL;
+    return shard->dirty_units >= wanted->run.units ? take_here(shard, shard, wanted, ROOM_WARM) : NULL;
 }
 
 /* From one shard and, if that is the pool, from what is wholly free. */
@@ -201,7 +200,7 @@ static void *take_in(struct span_shard *shard, const struct request *wanted, enu
     if (at == NULL)
         at = take_here(shard, shard, wanted, ROOM_ANY);
     if (at == NULL && shard == shards_pool())
-        at = take_whole(wanted->units, 1, wanted->zero);
+        at = take_whole(wanted->run.units, 1, wanted->zero);
     lock_drop(&shard->lock);
     return at;
 }
@@ -222,7 +221,7 @@ void *span_take(size_t units, size_t align, bool *zero)
 {
     *zero = true;
     if (units <= SUPERSLAB_UNITS && align <= SUPERSLAB_UNITS)
-        return take_short(&(struct request){(unsigned)units, (unsigned)align, zero}, ROOM_WARM);
+        return take_short(&(struct request){{(unsigned)units, (unsigned)align}, zero}, ROOM_WARM);
     lock_take(&shards_pool()->lock);
     void *at = take_whole(units, align, zero);
     lock_drop(&shards_pool()->lock);
@@ -231,8 +230,8 @@ void *span_take(size_t units, size_t align, bool *zero)
 
 void *span_take_group(struct span_run *group, struct span_run fewer, bool *zero)
 {
-    const struct request all = {group->units, group->align, zero};
-    const struct request part = {fewer.units, fewer.align, zero};
+    const struct request all = {*group, zero};
+    const struct request part = {fewer, zero};
     struct span_shard *own = shards_own();
     *zero = true;
     lock_take(&own->lock);

@@ -57,19 +57,30 @@ static void long_runs_are_found_wherever_they_are(void)
 
 enum { BUSY = 200 };
 
-/* Many superslabs with holes of one grain each, of as many different numbers of free units as there are up to a half; and before them in
- * the address space `others` that are full. */
-static void take_busy(char **others, int count)
+static char *busy[BUSY];
+
+/* Many superslabs; and before them in the address space `others` that are full. */
+static void fill_many(char **others, int count)
 {
-    static char *busy[BUSY];
     grains_init();
     for (int i = 0; i < count; i++)
         others[i] = grains_take_any(superslab_grains);
     for (size_t i = 0; i < BUSY; i++)
         busy[i] = grains_take_any(superslab_grains);
+}
+
+/* They get holes of one grain each, of as many different numbers of free units as there are up to a half. */
+static void leave_holes(bool dirty)
+{
     for (size_t i = 0; i < BUSY; i++)
         for (size_t grain = 0; grain < 2 * (1 + i % (superslab_grains / 2)); grain += 2)
-            grains_give(busy[i] + grain * grain_bytes, 1, false);
+            grains_give(busy[i] + grain * grain_bytes, 1, dirty);
+}
+
+static void take_busy(char **others, int count)
+{
+    fill_many(others, count);
+    leave_holes(false);
 }
 
 /* One is free from its fourth grain on, and that is found though not all are looked at: not the tightest place either, where many numbers
@@ -112,17 +123,13 @@ static void long_searches_find_pages(void)
 /* Nor if many were freed into since, none of which has two neighbours. */
 static void long_searches_find_pages_freed_long_ago(void)
 {
-    static char *busy[BUSY];
+    char *others[2];
     bool zero;
-    grains_init();
-    char *warm = grains_take_any(superslab_grains), *wide = grains_take_any(superslab_grains);
-    for (size_t i = 0; i < BUSY; i++)
-        busy[i] = grains_take_any(superslab_grains);
+    fill_many(others, 2);
+    char *warm = others[0], *wide = others[1];
     grains_give(warm, superslab_grains / 2 + 1, true);
     grains_give(wide + 1 * grain_bytes, superslab_grains - 1, false);
-    for (size_t i = 0; i < BUSY; i++)
-        for (size_t grain = 0; grain < 2 * (1 + i % (superslab_grains / 2)); grain += 2)
-            grains_give(busy[i] + grain * grain_bytes, 1, true);
+    leave_holes(true);
     CHECK(grains_take(2, 1, &zero) == warm && !zero);
 }
 

@@ -253,9 +253,7 @@ bool arena_grow(size_t bytes, void **at, size_t *got)
 
 void arena_assign(void *at, size_t units, uintptr_t tag, void *span)
 {
-    size_t first = arena_unit(at);
-    for (size_t unit = first; unit < first + units; unit++) {
-        store_relaxed(&arena.spans[unit], span);
-        store_release(&arena.tags[unit], tag);
-    }
+    char *end = (char *)at + (units << UNIT_SHIFT);
+    for (char *unit = at; unit < end; unit += UNIT_SIZE)
+        arena_assign_unit(unit, tag, span);
 }

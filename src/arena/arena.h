@@ -104,7 +104,15 @@ ALWAYS_INLINE bool arena_is_slab(uintptr_t tag)
     return tag >= TAG_KINDS || tag == TAG_SAMPLED;
 }
 
-/* Sets the tag and span of `units` units from `at`. */
+/* Sets the tag and span of the unit at `at`. */
+ALWAYS_INLINE void arena_assign_unit(const void *at, uintptr_t tag, void *span)
+{
+    size_t unit = arena_unit(at);
+    store_relaxed(&arena.spans[unit], span);
+    store_release(&arena.tags[unit], tag);
+}
+
+/* Of `units` units from `at`. */
 void arena_assign(void *at, size_t units, uintptr_t tag, void *span);
 
 /* Finds a place for the range and its tables. False: there is no address space. */

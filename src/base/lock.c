@@ -73,6 +73,12 @@ static COLD void wait_and_take(struct lock *lock)
     owner_add(&lock->waited_ns, clock_now_ns() - started);
 }
 
+ALWAYS_INLINE bool passes(void)
+{
+    uintptr_t thread = load_relaxed(&passing);
+    return UNLIKELY(thread != 0) && thread == thread_self();
+}
+
 static NOINLINE void count_heap_lock(uint32_t change)
 {
     (void)add_relaxed(&heap_locks[shard_of_thread()], change);
@@ -101,7 +107,7 @@ static COLD void pass(uint32_t change)
 
 void lock_take(struct lock *lock)
 {
-    if (UNLIKELY(lock_passes())) {
+    if (passes()) {
         pass(1);
         return;
     }
@@ -111,7 +117,7 @@ void lock_take(struct lock *lock)
 
 void lock_take_sibling(struct lock *lock)
 {
-    if (UNLIKELY(lock_passes())) {
+    if (passes()) {
         pass(1);
         return;
     }
@@ -126,7 +132,7 @@ static COLD void drop_and_wake(struct lock *lock)
 
 void lock_drop(struct lock *lock)
 {
-    if (UNLIKELY(lock_passes())) {
+    if (passes()) {
         pass((uint32_t)-1);
         return;
     }
@@ -179,8 +185,7 @@ void lock_pass_end(void)
 
 bool lock_passes(void)
 {
-    uintptr_t thread = load_relaxed(&passing);
-    return thread != 0 && thread == thread_self();
+    return passes();
 }
 
 bool lock_is_passed(void)

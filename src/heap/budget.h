@@ -15,7 +15,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
+#include "base/bits.h"
 #include "heap/heap.h"
+
+/* Of what is freed and requested again one byte in so many brings the heartbeat nearer. */
+enum { BEAT_SHARE = 8 };
 
 ALWAYS_INLINE int64_t budget_position(const struct heap *heap)
 {
@@ -45,6 +50,21 @@ ALWAYS_INLINE bool budget_is_at_beat(const struct heap *heap)
 
 /* Is the request that was charged last a sample? If so, the next lies ahead afterwards. */
 bool budget_take_sample(struct heap *heap);
+
+/* Puts the heartbeat off by most of a request for what the heap has freed since the last one: it has nothing new to see. Not where time passes
+ * between heartbeats, which may make something old enough to go, nor beyond a sample. Returns for how much of the request more was granted:
+ * that is not to be charged. */
+ALWAYS_INLINE size_t budget_put_off_beat(struct heap *heap, size_t size)
+{
+    size_t again = min_size(size, heap->freed);
+    size_t later = again - again / BEAT_SHARE;
+    if (!heap->beats_fast || (int64_t)later > heap->sample_after - heap->granted)
+        return 0;
+    heap->freed -= again;
+    heap->beat_after += (int64_t)later;
+    owner_add(&heap->granted, (int64_t)later);
+    return later;
+}
 
 /* Makes a heartbeat due at once. */
 void budget_hurry(struct heap *heap);

@@ -18,14 +18,18 @@
 #include "large/site.h"
 #include "span/limit.h"
 
-/* The budget is spent: the request may be a sample of the profiler's. */
-static COLD void sample(struct heap *heap, const void *p, size_t size, struct os_frame from)
+/* May the request be a sample of the profiler's? The budget is spent then. */
+ALWAYS_INLINE bool may_be_sample(const struct heap *heap)
 {
-    const struct profiler *profiler = profiler_now();
+    return UNLIKELY(heap->view.budget < 0) && UNLIKELY(profiler_now() != NULL);
+}
+
+static COLD void sample(struct heap *heap, const void *p, size_t size, const struct os_frame *from)
+{
     struct large *block = large_find(p);
-    if (interrupt_holds_magazines(heap) || !budget_take_sample(heap) || profiler == NULL || block->sample != NULL)
+    if (interrupt_holds_magazines(heap) || !budget_take_sample(heap) || block->sample != NULL)
         return;
-    block->sample = profiler->note(p, size, &from);
+    block->sample = profiler_now()->note(p, size, from);
 }
 
 static void *allocate(struct heap *heap, size_t size, size_t align, uint32_t site, bool *zero)
@@ -35,7 +39,7 @@ static void *allocate(struct heap *heap, size_t size, size_t align, uint32_t sit
     if (block == NULL && relief_for(heap, size))
         block = large_alloc_at(size, align, site, live, zero);
     if (heap != NULL && block != NULL) {
-        door_charge(heap, size);
+        door_charge(heap, size - budget_put_off_beat(heap, size));
         tally(heap, COUNT_LARGE);
         owner_add(&heap->counts->large[size_bin(size)], 1u);
         relief_note(heap);
@@ -54,9 +58,10 @@ ALWAYS_INLINE bool asks_site(const struct heap *heap, uintptr_t word, size_t siz
     return UNLIKELY(load_relaxed(&policy.learn) != LEARN_OFF) && site_is_turn(heap->counts->of[COUNT_LARGE], size);
 }
 
-static COLD uint32_t ask_site(const struct heap *heap, uintptr_t word, size_t size, struct os_frame from, uintptr_t caller)
+static COLD uint32_t ask_site(const struct heap *heap, uintptr_t word, size_t size, const struct os_frame *from,
+                              uintptr_t caller)
 {
-    struct site_request request = {word, size, site_is_turn(heap->counts->of[COUNT_LARGE], size), caller, &from};
+    struct site_request request = {word, size, site_is_turn(heap->counts->of[COUNT_LARGE], size), caller, from};
     return heap_events.site != NULL ? heap_events.site(&request) : SITE_NONE;
 }
 
@@ -72,13 +77,17 @@ ENTRANCE NOINLINE void *door_large(size_t size, size_t align, bool *zero, uintpt
     if (size <= PTRDIFF_MAX && align <= PTRDIFF_MAX / 2)
         if (heap != NULL || (load_acquire(&arena.base) != NULL && !fork_holds_any_lock())) {
             uint32_t site = SITE_NONE;
-            if (UNLIKELY(asks_site(heap, word, size)))
-                site = ask_site(heap, word, size, os_frame_linked(), caller);
+            if (UNLIKELY(asks_site(heap, word, size))) {
+                struct os_frame here = os_frame_linked();
+                site = ask_site(heap, word, size, &here, caller);
+            }
             block = allocate(heap, size, align, site, zero);
         }
     if (heap != NULL) {
-        if (UNLIKELY(heap->view.budget < 0) && block != NULL)
-            sample(heap, block, size, os_frame_linked());
+        if (may_be_sample(heap) && block != NULL) {
+            struct os_frame here = os_frame_linked();
+            sample(heap, block, size, &here);
+        }
         door_tell(heap, "malloc", block, size);
         door_leave(heap);
     }
@@ -123,8 +132,10 @@ ENTRANCE void *door_resize_large(struct large *block, size_t size)
     struct heap *heap = door_enter();
     void *p = heap != NULL || !fork_holds_any_lock() ? resize(heap, block, size) : NULL;
     if (heap != NULL) {
-        if (UNLIKELY(heap->view.budget < 0) && p != NULL)
-            sample(heap, p, size, os_frame_linked());
+        if (may_be_sample(heap) && p != NULL) {
+            struct os_frame here = os_frame_linked();
+            sample(heap, p, size, &here);
+        }
         door_tell(heap, "realloc", p, size);
         door_leave(heap);
     }

@@ -80,6 +80,8 @@ void heartbeat(struct heap *heap)
     if (heap_events.heartbeat != NULL) /* who asks what is held is to see what was held until now */
         heap_events.heartbeat(heap);
     uint64_t now = clock_now_ms();
+    heap->beats_fast = now == heap->beat_ms;
+    heap->beat_ms = now;
     give_back_old(heap, now);
     huge_consider(now);
     if (life_heaps()->next != NULL) /* who is alone knows all of it */

@@ -125,8 +125,10 @@ static void enlist_latest(struct bigcache_shard *shard)
 
 static void put_in(struct bigcache_shard *shard, struct large *block)
 {
-    enlist_latest(shard);
+    struct large *before = shard->latest;
     shard->latest = block;
+    if (UNLIKELY(before != NULL))
+        enlist(shard, before);
     if (shard->occupied == 0)
         store_relaxed(&shard->oldest_ms, block->freed_ms);
     if (HARDENED) /* what was freed rests */

@@ -29,7 +29,7 @@ static void give_fenced(struct large *block)
 
 void keep_release(struct large *block)
 {
-    arena_assign(block->base, 1, TAG_LARGE_GONE, NULL);
+    arena_assign_unit(block->base, TAG_LARGE_GONE, NULL);
     extent_end(block);
     if (HARDENED)
         give_fenced(block);

@@ -117,7 +117,7 @@ void *large_alloc_at(size_t size, size_t align, uint32_t site, struct large_live
         return NULL;
     if (UNLIKELY(site != SITE_NONE))
         site_note_request(block, site, size);
-    arena_assign(block->base, 1, TAG_LARGE, block);
+    arena_assign_unit(block->base, TAG_LARGE, block);
     count_live(live, 1, block->bytes);
     return block->base;
 }

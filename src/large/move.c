@@ -62,7 +62,7 @@ static char *move(char *base, size_t units, size_t longer)
         limit_end_move(number, old_bytes);
         return NULL;
     }
-    arena_assign(base, 1, TAG_LARGE_GONE, NULL);
+    arena_assign_unit(base, TAG_LARGE_GONE, NULL);
     huge_split_in(to, longer); /* a huge page that was there has gone; what was moved is advised by the caller */
     bool filled = units_fill_hole(base, units);
     if (filled)

@@ -57,8 +57,8 @@ static bool try_copy(struct large *block, size_t units)
         return false;
     memcpy(kept->base, block->base, block->bytes);
     exchange_runs(block, kept);
-    arena_assign(block->base, 1, TAG_LARGE, block);
-    arena_assign(kept->base, 1, TAG_LARGE_KEPT, kept);
+    arena_assign_unit(block->base, TAG_LARGE, block);
+    arena_assign_unit(kept->base, TAG_LARGE_KEPT, kept);
     keep_put(kept, bigcache_wants(kept));
     return true;
 }
@@ -88,7 +88,7 @@ static bool try_move(struct large *block, size_t units)
     block->base = to;
     block->units = longer;
     extent_begin_last(block, more << UNIT_SHIFT);
-    arena_assign(to, 1, TAG_LARGE, block);
+    arena_assign_unit(to, TAG_LARGE, block);
     return true;
 }
 

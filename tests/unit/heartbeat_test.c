@@ -5,6 +5,7 @@
 
 #include "config/policy.h"
 #include "fake_os.h"
+#include "heap/budget.h"
 #include "heap/events.h"
 #include "heap/heartbeat.h"
 #include "heap/magazine.h"
@@ -131,6 +132,79 @@ static void beats_come_by_freed_bytes(void)
     CHECK(beats >= 99 && beats <= 101);
 }
 
+enum { PAIR = 128 << 10, PAIR_BEAT = 4 * PAIR, PAIR_BEATS = 80 };
+
+/* One large block at a time, of so many beats' bytes in all. Returns how many there were. */
+static size_t beats_of_pairs(void)
+{
+    beats = 0;
+    for (int i = 0; i < PAIR_BEATS * PAIR_BEAT / PAIR; i++)
+        hak_free(hak_malloc(PAIR));
+    return beats;
+}
+
+static void stop_clock(struct heap *heap)
+{
+    policy.heartbeat_bytes = PAIR_BEAT;
+    request((size_t)8 << 20); /* uses up what was granted before */
+    fake_clock_set(100000);
+    heartbeat(heap);
+    heartbeat(heap);
+    heap_events.heartbeat = count_beat;
+}
+
+/* While no time passes. */
+static void what_is_requested_again_puts_beats_off(void)
+{
+    stop_clock(heap_own());
+    size_t off = beats_of_pairs();
+    CHECK(off >= PAIR_BEATS / BEAT_SHARE - 1 && off <= PAIR_BEATS / BEAT_SHARE + 1);
+}
+
+static uint64_t now_ms = 100000;
+
+static void count_beat_in_time(struct heap *heap)
+{
+    count_beat(heap);
+    fake_clock_set(++now_ms);
+}
+
+static void time_brings_beats(void)
+{
+    stop_clock(heap_own());
+    heap_events.heartbeat = count_beat_in_time;
+    (void)beats_of_pairs();
+    size_t all = beats_of_pairs();
+    CHECK(all >= PAIR_BEATS - 1 && all <= PAIR_BEATS + 1);
+}
+
+/* Growth, and what a program gives up in the end, are seen as ever. */
+static void what_is_not_requested_again_brings_beats(void)
+{
+    enum { COUNT = 160, OF_REQUESTS = COUNT * PAIR / PAIR_BEAT, OF_FREES = COUNT / (2 * PAIR_BEAT / PAIR + 1) };
+    static void *blocks[COUNT];
+    stop_clock(heap_own());
+    for (int i = 0; i < COUNT; i++)
+        blocks[i] = hak_malloc(PAIR);
+    CHECK(beats >= OF_REQUESTS - 1 && beats <= OF_REQUESTS + 1);
+    (void)beats_of_pairs();
+    beats = 0;
+    for (int i = 0; i < COUNT; i++)
+        hak_free(blocks[i]);
+    CHECK(beats >= OF_FREES - 1 && beats <= OF_FREES + 1);
+}
+
+/* Nothing is granted beyond the next sample. */
+static void samples_are_not_put_off(void)
+{
+    struct heap *heap = heap_own();
+    stop_clock(heap);
+    heap->sample_after = heap->granted + PAIR / 2;
+    for (int i = 0; i < 3; i++)
+        hak_free(hak_malloc(PAIR));
+    CHECK(heap->view.budget >= 0 && heap->granted <= heap->sample_after);
+}
+
 static void beat_posts_and_collects_mail(void)
 {
     struct view *word;
@@ -251,6 +325,10 @@ int main(void)
         UNIT_TEST(impossible_requests_do_no_harm),
         UNIT_TEST(beats_come_by_bytes),
         UNIT_TEST(beats_come_by_freed_bytes),
+        UNIT_TEST(what_is_requested_again_puts_beats_off),
+        UNIT_TEST(time_brings_beats),
+        UNIT_TEST(what_is_not_requested_again_brings_beats),
+        UNIT_TEST(samples_are_not_put_off),
         UNIT_TEST(beat_posts_and_collects_mail),
         UNIT_TEST(idle_magazines_are_emptied),
         UNIT_TEST(beats_audit),

@@ -103,18 +103,26 @@ static uint64_t since_begin(const struct signals *signals, uint64_t requested, u
     return (uint64_t)((double)requested * (double)(now_ms - signals->began_ms) / (double)(now_ms - last_ms));
 }
 
+/* In this reign: what was done since the heap was last seen began before it. */
+static NOINLINE void see_first(struct signals *signals, struct heap_seen *seen, const struct heap *heap, uint64_t now_ms)
+{
+    struct epoch before = {.ms = 0};
+    see(&before, seen, heap);
+    signals->sum.heaps++;
+    if (seen->ms != 0 && now_ms != signals->began_ms)
+        signals->straddled += since_begin(signals, before.requested, seen->ms, now_ms);
+}
+
 void signals_beat(struct signals *signals, const struct heap *heap, uint64_t now_ms)
 {
     struct heap_seen *seen = seen_of(signals, heap);
-    struct epoch before = {.ms = 0};
     look_at_memory(signals, now_ms);
     if (seen == NULL || (seen->ms == now_ms && seen->reign == signals->reign))
         return;
-    bool is_first = seen->reign != signals->reign;
-    see(is_first ? &before : &signals->sum, seen, heap);
-    signals->sum.heaps += is_first ? 1 : 0;
-    if (is_first && seen->ms != 0 && now_ms != signals->began_ms)
-        signals->straddled += since_begin(signals, before.requested, seen->ms, now_ms);
+    if (seen->reign != signals->reign)
+        see_first(signals, seen, heap, now_ms);
+    else
+        see(&signals->sum, seen, heap);
     seen->reign = signals->reign;
     seen->ms = now_ms;
     signals->cached += heap->capacity_bytes - seen->cached;

@@ -38,7 +38,7 @@ enum tag_kind {
     TAG_NONE = 0,       /* not ours, free, or not the first unit of a large block */
     TAG_LARGE = 1,      /* a live large block starts here */
     TAG_LARGE_KEPT = 2, /* a freed large block that the BigCache keeps starts here */
-    TAG_LARGE_GONE = 3, /* a large block started here; its units were given up */
+    TAG_LARGE_GONE = 3, /* a large block started here; its units were given up, and may be inside another by now */
     TAG_CHECKED = 4,    /* blocks of check mode's */
     TAG_SAMPLED = 5,    /* a slab of the profiler's */
     TAG_KINDS = 4096,

@@ -61,12 +61,12 @@ static size_t describe_large(const struct large *block, uintptr_t address, char 
     return fmt_print(text, capacity, "%zu bytes into a live block of %zu B at %p", offset, block->bytes, block->base);
 }
 
-/* The large block that covers a unit which is not tagged; NULL: none does. */
+/* The large block that covers a unit which is not that of a slab; NULL: none does. */
 static const struct large *large_around(size_t unit)
 {
     for (size_t back = 0; back <= unit && back < UNITS_BACK; back++) {
         uintptr_t tag = load_acquire(&arena.tags[unit - back]);
-        if (tag == TAG_NONE)
+        if (tag == TAG_NONE || tag == TAG_LARGE_GONE)
             continue;
         const struct large *block = tag == TAG_LARGE ? load_relaxed(&arena.spans[unit - back]) : NULL;
         return block != NULL && back < block->units ? block : NULL;
@@ -84,10 +84,10 @@ size_t nearest_describe(uintptr_t address, char *text, size_t capacity)
     const void *span = load_relaxed(&arena.spans[unit]);
     if (arena_is_slab(tag) && span != NULL)
         return describe_small(tag, span, address, text, capacity);
-    if (tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE)
-        return fmt_print(text, capacity, "in the first %zu KiB of a freed large block", UNIT_SIZE / KIB);
     const struct large *block = large_around(unit);
     if (block != NULL)
         return describe_large(block, address, text, capacity);
+    if (tag == TAG_LARGE_KEPT || tag == TAG_LARGE_GONE)
+        return fmt_print(text, capacity, "in the first %zu KiB of a freed large block", UNIT_SIZE / KIB);
     return fmt_print(text, capacity, "in free memory of the heap");
 }

@@ -48,7 +48,6 @@ static void *take_span(size_t units, size_t align, bool *zero)
     void *at = units_take(units, align, zero);
     if (at == NULL)
         return NULL;
-    units_clear_tags(at, units);
     if (units <= OFFSET_UNITS_MOST)
         large_offset_growth(units << UNIT_SHIFT);
     return at;

@@ -44,8 +44,6 @@ static char *take_longer(size_t units, size_t old_bytes, unsigned *number)
         *number = limit_begin_move(old_bytes);
     if (borrowed)
         limit_repay();
-    if (to != NULL)
-        units_clear_tags(to, units);
     return to;
 }
 

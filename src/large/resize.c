@@ -100,7 +100,6 @@ static bool extend(struct large *block, size_t units)
     char *end = block->base + (block->units << UNIT_SHIFT);
     if (block->moved || !span_extend(end, more, &zero))
         return false;
-    units_clear_tags(end, more);
     extent_end(block); /* its user gets what was its end */
     block->units = units;
     if (zero) /* until it is known how much more he gets */

@@ -23,29 +23,6 @@ void *units_take(size_t units, size_t align, bool *zero)
     return span_take(units, align, zero);
 }
 
-static void clear_each(uintptr_t *tag, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (load_relaxed(&tag[i]) != TAG_NONE)
-            store_relaxed(&tag[i], (uintptr_t)TAG_NONE);
-}
-
-ALWAYS_INLINE uintptr_t any_of_two(const uintptr_t *tag)
-{
-    return load_relaxed(&tag[0]) | load_relaxed(&tag[1]);
-}
-
-/* Looks before it writes, at eight at a time: most of the tags of a large block have been cleared, or never touched. */
-void units_clear_tags(const char *at, size_t units)
-{
-    enum { GROUP = 8 };
-    uintptr_t *tag = arena.tags + arena_unit(at);
-    for (; units >= GROUP; tag += GROUP, units -= GROUP)
-        if ((any_of_two(tag) | any_of_two(tag + 2) | any_of_two(tag + 4) | any_of_two(tag + 6)) != TAG_NONE)
-            clear_each(tag, GROUP);
-    clear_each(tag, units);
-}
-
 static void follow_policy(char *at, size_t units)
 {
     if (policy.huge == HUGE_ON)

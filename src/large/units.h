@@ -14,9 +14,6 @@
 /* A run from the span layer, which gets back what the BigCache keeps if it has none; *zero: it reads as zero. */
 void *units_take(size_t units, size_t align, bool *zero);
 
-/* Forgets that large blocks started in these units. */
-void units_clear_tags(const char *at, size_t units);
-
 /* Gives a run back; `zero` if it reads as zero. */
 void units_give(char *at, size_t units, bool moved, bool zero);
 

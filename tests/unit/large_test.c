@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include "arena/arena.h"
 #include "config/policy.h"
@@ -224,6 +225,24 @@ static void faults_get_verdicts(void)
     CHECK(large_find(at) == NULL);
 }
 
+static long page_faults(void)
+{
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_minflt;
+}
+
+/* Of what is noted of each unit, nothing is read or written but at its start. */
+static void sparse_blocks_touch_little(void)
+{
+    enum { GIBS = 4, FAULTS_MOST = GIBS * GIB / UNIT_SIZE * sizeof(uintptr_t) / (4 * KIB) };
+    large_init();
+    long before = page_faults();
+    char *at = large_take(GIBS * GIB);
+    CHECK(page_faults() - before < FAULTS_MOST);
+    large_give(at);
+}
+
 static void shrinks_and_grows_in_place(void)
 {
     large_init();
@@ -260,6 +279,7 @@ int main(void)
         UNIT_TEST(what_the_kernel_would_not_promise_is_null),
         UNIT_TEST(live_blocks_are_counted_in_sum),
         UNIT_TEST(faults_get_verdicts),
+        UNIT_TEST(sparse_blocks_touch_little),
         UNIT_TEST(shrinks_and_grows_in_place),
         UNIT_TEST(refused_memory_is_null),
     };

@@ -63,6 +63,31 @@ static void knows_large_blocks(void)
     expect(live + 100000, "in free memory of the heap");
 }
 
+/* Tags of those stay where they began. */
+static void knows_blocks_that_lie_where_others_lay(void)
+{
+    enum { COUNT = 16, EACH = 128 << 10 };
+    char *before[COUNT];
+    char *low = NULL;
+    for (int i = 0; i < COUNT; i++) {
+        before[i] = hak_malloc(EACH);
+        low = low == NULL || before[i] < low ? before[i] : low;
+    }
+    for (int i = 0; i < COUNT; i++)
+        hak_free(before[i]);
+    large_evict_before(UINT64_MAX);
+    char *live = hak_malloc((size_t)COUNT * EACH);
+    CHECK(live == low);
+    size_t usable = hak_malloc_usable_size(live);
+    for (int i = 0; i < COUNT; i++)
+        expect_block(live, (size_t)(before[i] - live) + 1, "live", usable);
+    expect_block(live, usable - 1, "live", usable);
+    hak_free(live);
+    large_evict_before(UINT64_MAX);
+    for (int i = 0; i < COUNT; i++)
+        expect(before[i], "in the first 8 KiB of a freed large block");
+}
+
 static void knows_far_ends(void)
 {
     char *live = hak_malloc(2 * GIB + 64 * MIB);
@@ -103,7 +128,8 @@ static void cuts_to_fit(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(knows_small_blocks),        UNIT_TEST(knows_large_blocks),        UNIT_TEST(knows_far_ends),
+        UNIT_TEST(knows_small_blocks),        UNIT_TEST(knows_large_blocks),        UNIT_TEST(knows_blocks_that_lie_where_others_lay),
+        UNIT_TEST(knows_far_ends),
         UNIT_TEST(knows_other_threads_blocks), UNIT_TEST(knows_what_is_not_its_own), UNIT_TEST(cuts_to_fit),
     };
     return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);

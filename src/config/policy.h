@@ -98,7 +98,7 @@ struct policy {
     int stats_signal;          /* its number */
     size_t profile_bytes;      /* requested, on average, between two samples of the heap profiler; 0: none, 1: all */
     const char *profile_path;  /* where the profile is written at exit, %p in it being the process's number; NULL: nowhere */
-    size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats */
+    size_t heartbeat_bytes;    /* bytes requested by a thread between two heartbeats, at least (heap/budget.h) */
     size_t soft_limit;         /* bytes held, SIZE_MAX: none; 0: not known yet, by the control group's */
     size_t hard_limit;         /* bytes held, SIZE_MAX or 0: none */
 };

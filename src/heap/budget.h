@@ -7,7 +7,7 @@
  * program does, and how its sizes follow each other, cannot hide from it, and where the next sample is may be drawn anew at
  * any time.
  *
- * Owner inside its door, while no hot function is interrupted; budget_begin, who makes the heap.
+ * Owner inside its door, while no hot function is interrupted but where it says so; budget_begin, who makes the heap.
  */
 #ifndef HAK_HEAP_BUDGET_H
 #define HAK_HEAP_BUDGET_H
@@ -19,7 +19,7 @@
 #include "base/bits.h"
 #include "heap/heap.h"
 
-/* Of what is freed and requested again one byte in so many brings the heartbeat nearer. */
+/* Of what is freed and requested again at once one byte in so many brings the heartbeat nearer. */
 enum { BEAT_SHARE = 8 };
 
 ALWAYS_INLINE int64_t budget_position(const struct heap *heap)
@@ -51,14 +51,15 @@ ALWAYS_INLINE bool budget_is_at_beat(const struct heap *heap)
 /* Is the request that was charged last a sample? If so, the next lies ahead afterwards. */
 bool budget_take_sample(struct heap *heap);
 
-/* Puts the heartbeat off by most of a request for what the heap has freed since the last one: it has nothing new to see. Not where time passes
- * between heartbeats, which may make something old enough to go, nor beyond a sample. Returns for how much of the request more was granted:
- * that is not to be charged. */
-ALWAYS_INLINE size_t budget_put_off_beat(struct heap *heap, size_t size)
+/* Puts the heartbeat off by most of a request that a freed block has served: as much less waits to be given back as the heap has freed, and
+ * the heartbeat has nothing new to see. Not where time has passed since the last one until the block was freed (at `freed_ms`), which may have made
+ * something old enough to go, nor beyond a sample. Returns for how much of the request more was granted: that is not to be charged. Also
+ * while a hot function is interrupted. */
+ALWAYS_INLINE size_t budget_put_off_beat(struct heap *heap, size_t size, uint64_t freed_ms)
 {
     size_t again = min_size(size, heap->freed);
     size_t later = again - again / BEAT_SHARE;
-    if (!heap->beats_fast || (int64_t)later > heap->sample_after - heap->granted)
+    if (freed_ms != heap->beat_ms || (int64_t)later > heap->sample_after - heap->granted)
         return 0;
     heap->freed -= again;
     heap->beat_after += (int64_t)later;

@@ -39,7 +39,7 @@ static void *allocate(struct heap *heap, size_t size, size_t align, uint32_t sit
     if (block == NULL && relief_for(heap, size))
         block = large_alloc_at(size, align, site, live, zero);
     if (heap != NULL && block != NULL) {
-        door_charge(heap, size - budget_put_off_beat(heap, size));
+        door_charge(heap, size - budget_put_off_beat(heap, size, large_freed_ms(block)));
         tally(heap, COUNT_LARGE);
         owner_add(&heap->counts->large[size_bin(size)], 1u);
         relief_note(heap);

@@ -137,7 +137,8 @@ struct heap {
     struct heap *looked_at;      /* by sleeper_look, the last time; or NULL */
     size_t freed;                /* bytes of large blocks, and what left the magazines or was sent, since the last heartbeat */
     uint64_t beat_ms;            /* when that was, */
-    bool beats_fast;             /* and the one before was, by the clock, at the same time */
+    int64_t beat_at;             /* how much had been requested by then, */
+    size_t beat_bytes;           /* and since the one before */
     size_t capacity_bytes;       /* of all magazines, if full */
     int64_t looked_to;           /* bytes of budget granted when it was last asked for a sample */
     uint64_t aged_ms;            /* when this heap last began to look for holes, all old free units being given back */

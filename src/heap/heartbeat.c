@@ -64,6 +64,9 @@ static void give_back_old(struct heap *heap, uint64_t now)
 
 void heartbeat(struct heap *heap)
 {
+    int64_t position = budget_position(heap);
+    heap->beat_bytes = (size_t)(position - heap->beat_at);
+    heap->beat_at = position;
     heap->freed = 0;
     tally(heap, COUNT_HEARTBEATS);
     if (heap->view.budget < 0)
@@ -80,7 +83,6 @@ void heartbeat(struct heap *heap)
     if (heap_events.heartbeat != NULL) /* who asks what is held is to see what was held until now */
         heap_events.heartbeat(heap);
     uint64_t now = clock_now_ms();
-    heap->beats_fast = now == heap->beat_ms;
     heap->beat_ms = now;
     give_back_old(heap, now);
     huge_consider(now);

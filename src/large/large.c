@@ -68,6 +68,7 @@ static struct large *make(size_t units, size_t align, bool *zero)
         return NULL;
     }
     block->units = units;
+    block->freed_ms = UINT64_MAX;
     return block;
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arena/arena.h"
 #include "base/compiler.h"
 #include "base/list.h"
 #include "base/shard.h"
@@ -25,7 +26,7 @@ struct large {
     size_t untouched;      /* at its end, pages that were new and that no user could use: they have no memory */
     struct list_node link; /* BigCache: among blocks of its bin */
     struct list_node age;  /* BigCache: among those that are kept for as long, newest first */
-    uint64_t freed_ms;
+    uint64_t freed_ms;     /* the last time, by clock_now_ms; UINT64_MAX: it is new */
     size_t reach;          /* hardened library: the bytes that may be touched; 0: none (fenced.h) */
     uint32_t rested_at;    /* the same, in the BigCache: after so many frees in its shard it may be lent */
     uint8_t lease;         /* BigCache: which of these it is among */
@@ -86,6 +87,13 @@ enum large_verdict large_free(void *p, struct large_live *live, struct large_fre
 
 /* The record of the live block at p, or NULL if none starts there. */
 struct large *large_find(const void *p);
+
+/* When the live block at p was freed the last time; UINT64_MAX: it is new. */
+ALWAYS_INLINE uint64_t large_freed_ms(const void *p)
+{
+    const struct large *block = arena_span(p);
+    return block->freed_ms;
+}
 
 /* Changes the usable size: in place, by moving the pages, or by a copy to where pages are warm. Returns the block's address
  * afterwards, NULL if only a copy to another block would do (the block is then unchanged). */

@@ -39,6 +39,7 @@ static struct {
     uint64_t settled_ms;
     uint64_t delay_ms;           /* learner_delay_ms */
     unsigned settle_beats;
+    uint64_t settle_bytes;
     struct arm in_force;
     struct learner learner;
     struct signals signals;
@@ -128,6 +129,7 @@ static void put_in_force(const struct arm *arm, uint64_t now_ms)
         arm_switch(&self.in_force, arm);
     self.in_force = *arm;
     self.settle_beats = 0;
+    self.settle_bytes = 0;
     self.delay_ms = learner_delay_ms(&self.learner);
     self.settled_ms = now_ms + shows_ms;
     if (!is_other)
@@ -169,11 +171,13 @@ static void begin(uint64_t now_ms)
     self.settled_ms = now_ms;
     self.delay_ms = 0;
     self.settle_beats = 0;
+    self.settle_bytes = 0;
     show_now();
 }
 
-static void settle(uint64_t now_ms)
+static void settle(const struct heap *heap, uint64_t now_ms)
 {
+    self.settle_bytes += heap->beat_bytes;
     if (++self.settle_beats < SETTLE_BEATS || now_ms < self.settled_ms)
         return;
     self.settles = false;
@@ -184,7 +188,7 @@ static void end_epoch(uint64_t now_ms)
 {
     struct epoch epoch;
     signals_end(&self.signals, now_ms, start_ms, &epoch);
-    epoch.settled = self.settle_beats * load_relaxed(&policy.heartbeat_bytes);
+    epoch.settled = self.settle_bytes;
     if (load_relaxed(&policy_mode) == MODE_RESEARCH)
         epoch_log(&self.learner, &epoch);
     bool is_champions = self.learner.in_force == self.learner.champion;
@@ -232,7 +236,7 @@ static COLD void beat(const struct heap *heap)
     if (is_at_work() && !is_as_begun())
         begin(now_ms);
     if (self.runs && self.settles)
-        settle(now_ms);
+        settle(heap, now_ms);
     if (self.runs && !self.settles)
         measure(heap, now_ms);
     leave();

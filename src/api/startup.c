@@ -16,9 +16,11 @@
 #include "config/options.h"
 #include "config/policy.h"
 #include "heap/events.h"
+#include "heap/start.h"
 #include "learn/learn.h"
 #include "observe/profile.h"
 #include "observe/stack.h"
+#include "os/handler.h"
 #include "span/limit.h"
 
 /* Check mode serves all requests itself: none comes to the profiler. A constructor of the program's may have started it. */
@@ -71,6 +73,8 @@ __attribute__((constructor)) static void start_up(int count, char **arguments, c
 {
     (void)count;
     (void)arguments;
+    start_expects_forks();
+    os_find_sigaction();
     load_options(environ != NULL ? environ : environment);
     watch_start();
     learning_start();

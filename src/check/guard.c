@@ -11,7 +11,6 @@
 #include "heap/interrupt.h"
 #include "heap/keeper.h"
 #include "observe/unwind.h"
-#include "os/handler.h"
 #include "os/os.h"
 
 /* Between the end of a block and the next multiple of its alignment: a write there is seen when the block is freed. */
@@ -226,7 +225,6 @@ static bool size_of_guarded(const void *p, size_t *size)
 void guard_start(void)
 {
     store_relaxed(&policy.heartbeat_bytes, min_size(policy.heartbeat_bytes, policy.guard_bytes));
-    os_find_sigaction();
     store_release(&heap_events.free_other, free_guarded);
     store_release(&heap_events.size_of_other, size_of_guarded);
     store_release(&heap_events.sample, sample); /* last: a library's constructor may have started threads */

@@ -1,5 +1,6 @@
 #include "heap/fork.h"
 
+#include "arena/arena.h"
 #include "arena/meta.h"
 #include "base/alone.h"
 #include "base/atomic.h"
@@ -106,6 +107,8 @@ static unsigned nested;
 
 void fork_prepare(void)
 {
+    if (load_acquire(&arena.base) == NULL) /* nobody has allocated yet */
+        return;
     if (lock_passes()) {
         nested++;
         return;

@@ -64,8 +64,11 @@ static bool start(void)
 /* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the name is glibc's. */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library) __attribute__((weak));
 
-static void register_fork(void)
+void start_expects_forks(void)
 {
+    static uint32_t expected;
+    if (exchange_acquire(&expected, 1u) != 0)
+        return;
     if (__register_atfork != NULL)
         (void)__register_atfork(fork_prepare, fork_parent, fork_child, NULL);
     else
@@ -87,7 +90,7 @@ static bool start_once(void)
     lock_drop(&init_lock);
     /* Outside the lock: registering may allocate, in libraries that are not glibc. */
     if (first)
-        register_fork();
+        start_expects_forks();
     return load_acquire(&started) != 0; /* or another thread has, since the lock was dropped */
 }
 

@@ -8,6 +8,10 @@
  * allocator. NULL: out of memory, and the thread is still unborn. */
 struct heap *start_thread(void);
 
+/* Registers what is done before and after a fork, once. What is registered first comes last before a fork: whoever registers earlier, and waits in
+ * there for a thread that allocates, waits for ever. So the library's constructor does not leave it to the first operation. */
+void start_expects_forks(void);
+
 extern HIDDEN struct lock init_lock;
 
 #endif

@@ -39,8 +39,8 @@ struct os_signals {
 struct os_signals os_block_signals(void);
 void os_unblock_signals(struct os_signals before);
 
-/* Looks for libc's sigaction, under the loader's lock if override/signals.c stands in front of it. All of the above can then be
- * done anywhere. */
+/* Looks for libc's sigaction, under the loader's lock if override/signals.c stands in front of it: the library's constructor does. All of
+ * the above, and what the program does with sigaction, can then be done anywhere. */
 void os_find_sigaction(void);
 
 #endif

@@ -131,9 +131,18 @@ void *hak_linked_new_array_aligned(size_t alignment, size_t size)
     return new_aligned(alignment, size, FAMILY_NEW_ARRAY_ALIGNED);
 }
 
+/* Else one of them may have come to ours by another, in a program that is not position-independent, too. */
+static bool operators_are_ours(void)
+{
+    return hak_linked_others_new(true) == NULL && hak_linked_others_delete(true) == NULL && hak_linked_others_new_aligned(true) == NULL
+           && hak_linked_others_delete_aligned(true) == NULL;
+}
+
 /* Of a block from another's malloc, which may have been asked for more than the operator was, nothing is known. */
 static NOINLINE void delete_at_the_door(void *p, enum family family, size_t size)
 {
+    if (UNLIKELY(keeper_now() != NULL) && family != FAMILY_MALLOC && !operators_are_ours())
+        family = FAMILY_UNKNOWN;
     struct freeing known = {.family = family, .size = size};
     door_free_as(p, malloc_is_ours() ? known : (struct freeing){.family = FAMILY_MALLOC, .size = SIZE_UNKNOWN});
 }

@@ -434,8 +434,12 @@ class Check(unittest.TestCase):
 
     def test_programs_at_a_fixed_address_mix_nothing_up(self) -> None:
         """In them the address of a function of ours is that of a jump to it, and each may be taken or not."""
-        for taken in ("malloc", "free", "0"):
-            source = self.directory / f"fixed_{taken}.cpp"
+        new = "static_cast<void *(*)(std::size_t)>(::operator new{})"
+        delete = "static_cast<void (*)(void *)>(::operator delete{})"
+        aligned = "static_cast<void (*)(void *, std::align_val_t)>(::operator delete{})"
+        operators = [way.format(array) for way in (new, delete, aligned) for array in ("", "[]")]
+        for number, taken in enumerate(["malloc", "free", "0", *operators]):
+            source = self.directory / f"fixed_{number}.cpp"
             source.write_text(f"""
                 #include <cstdio>
                 #include <cstdlib>
@@ -447,6 +451,7 @@ class Check(unittest.TestCase):
                         delete new int;
                         delete[] new int[10];
                         ::operator delete(::operator new(100, std::align_val_t(64)), std::align_val_t(64));
+                        ::operator delete[](::operator new[](100, std::align_val_t(64)), std::align_val_t(64));
                         std::free(std::malloc(10));
                     }}
                     return address == nullptr && {int(taken != "0")};

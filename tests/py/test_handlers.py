@@ -46,6 +46,20 @@ int main(void)
 }
 """
 
+# The loader has something to say, and a lock, when the program first asks for a handler.
+LOADERS_WORD = """
+#include <dlfcn.h>
+#include <signal.h>
+#include <stddef.h>
+int main(void)
+{
+    if (dlopen("/no/such/library", RTLD_NOW) != NULL)
+        return 1;
+    signal(SIGUSR1, SIG_IGN);
+    return dlerror() != NULL ? 0 : 2;
+}
+"""
+
 # More than the kernel's frame needs by so much, above memory that nobody may touch.
 SMALL_STACK = """
 #include <signal.h>
@@ -100,6 +114,13 @@ class Handlers(unittest.TestCase):
             with self.subTest(libraries):
                 preload = {"LD_PRELOAD": ":".join(map(str, libraries))}
                 self.assertEqual(run(program, environment={**os.environ, **preload}).returncode, 7)
+
+    def test_the_first_handler_leaves_what_the_loader_has_to_say(self) -> None:
+        program = self.compiled("words", LOADERS_WORD, "-ldl")
+        for guard in ("0", "256M"):
+            with self.subTest(guard):
+                environment = {**os.environ, "LD_PRELOAD": str(LIBRARY.resolve()), "HAKMEM_GUARD": guard}
+                self.assertEqual(run(program, environment=environment).returncode, 0)
 
     def test_statistics_fit_on_the_stack_of_a_handler(self) -> None:
         program = self.compiled("small", SMALL_STACK)

@@ -57,10 +57,24 @@ static void fork_among_visits(void (*part)(void))
     worker_stop(&visitor);
 }
 
+static void (*after_ours)(void);
+
+static void run_after_ours(void)
+{
+    if (after_ours != NULL)
+        after_ours();
+}
+
+/* Before the library's constructor: what is registered first runs last. */
+__attribute__((constructor(101))) static void register_first(void)
+{
+    (void)pthread_atfork(run_after_ours, NULL, NULL);
+}
+
 /* Of a heap whose owner has come to its door and cannot enter, nothing is half done. */
 static void child_inherits_heaps_at_whose_door_someone_waits(void)
 {
-    CHECK(pthread_atfork(wait_for_the_visitor, NULL, NULL) == 0); /* runs after the allocator's */
+    after_ours = wait_for_the_visitor;
     heap_own();
     fork_among_visits(inherit_all);
 }
@@ -165,7 +179,7 @@ static void child_inherits_what_was_put_off(void)
         CANNOT_TRY("the sanitizers keep signals back");
         return;
     }
-    CHECK(pthread_atfork(interrupt_the_visitor, NULL, NULL) == 0); /* runs after the allocator's */
+    after_ours = interrupt_the_visitor;
     forks_heap = heap_own();
     CHECK(signal(SIGTRAP, stop_between) != SIG_ERR && signal(SIGUSR1, free_step_by_step) != SIG_ERR);
     if (!step_begin()) {
@@ -282,7 +296,7 @@ static void use_without_a_keeper(void)
 /* Another thread turns check mode on while a fork is under way, which has not locked what that guards. */
 static void a_keeper_waits_for_a_fork(void)
 {
-    CHECK(pthread_atfork(start_checks_meanwhile, NULL, NULL) == 0); /* runs after the allocator's */
+    after_ours = start_checks_meanwhile;
     heap_own();
     worker_start(&visitor);
     worker_run(&visitor, forks_fill, NULL); /* it has a heap */

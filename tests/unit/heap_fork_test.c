@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -193,10 +195,22 @@ static void nothing_more(void)
     forks_use_and_free(NULL);
 }
 
-/* Registered before the allocator's handlers: its prepare runs after theirs, its others before theirs. */
-static void other_handlers_may_allocate(void)
+static bool is_registered_first;
+
+static void allocate_if_first(void)
 {
-    CHECK(pthread_atfork(allocate_in_handler, allocate_in_handler, allocate_in_handler) == 0);
+    if (is_registered_first)
+        allocate_in_handler();
+}
+
+/* Before the allocator's handlers: its prepare runs after theirs, its others before theirs. */
+__attribute__((constructor(101))) static void register_first(void)
+{
+    (void)pthread_atfork(allocate_if_first, allocate_if_first, allocate_if_first);
+}
+
+static void fork_with_handlers(void)
+{
     struct worker worker;
     heap_own();
     worker_start(&worker);
@@ -204,6 +218,62 @@ static void other_handlers_may_allocate(void)
     forks_and(nothing_more);
     CHECK(handlers == 2);
     worker_run(&worker, forks_use_and_free, NULL);
+    worker_stop(&worker);
+}
+
+static void handlers_of_before_may_allocate(void)
+{
+    is_registered_first = true;
+    fork_with_handlers();
+}
+
+static void handlers_of_later_may_allocate(void)
+{
+    CHECK(pthread_atfork(allocate_in_handler, allocate_in_handler, allocate_in_handler) == 0);
+    fork_with_handlers();
+}
+
+static pthread_mutex_t program_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool enough;
+
+static void lock_programs(void)
+{
+    pthread_mutex_lock(&program_lock);
+}
+
+static void unlock_programs(void)
+{
+    pthread_mutex_unlock(&program_lock);
+}
+
+static void allocate_under_programs_lock(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&enough)) {
+        lock_programs();
+        for (size_t size = 1; size < 2000; size++)
+            hak_free(hak_malloc(size));
+        unlock_programs();
+    }
+}
+
+static void nothing_is_locked(void)
+{
+    CHECK(pthread_mutex_trylock(&program_lock) == 0);
+}
+
+/* Of a program that registers before it allocates: when they run the allocator has not stopped anybody yet. */
+static void handlers_may_wait_for_who_allocates(void)
+{
+    enum { TIMES = 50 };
+    struct worker worker;
+    CHECK(pthread_atfork(lock_programs, unlock_programs, unlock_programs) == 0);
+    worker_start(&worker);
+    worker_begin(&worker, allocate_under_programs_lock, NULL);
+    for (int i = 0; i < TIMES; i++)
+        forks_and(nothing_is_locked);
+    atomic_store(&enough, true);
+    worker_wait(&worker);
     worker_stop(&worker);
 }
 
@@ -330,7 +400,9 @@ int main(void)
         UNIT_TEST(heap_that_had_the_same_word_is_another_threads),
         UNIT_TEST(heap_of_a_busy_door_is_quarantined),
         UNIT_TEST(heap_whose_word_is_gone_is_quarantined),
-        UNIT_TEST(other_handlers_may_allocate),
+        UNIT_TEST(handlers_of_before_may_allocate),
+        UNIT_TEST(handlers_of_later_may_allocate),
+        UNIT_TEST(handlers_may_wait_for_who_allocates),
         UNIT_TEST(budget_survives),
         UNIT_TEST(children_may_fork),
         UNIT_TEST(a_fork_may_come_into_another),

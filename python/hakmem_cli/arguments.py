@@ -60,9 +60,14 @@ def number_between(text: str, least: float, most: float) -> float | None:
     return number if least <= number <= most else None
 
 
+_MOST_COLUMNS = 1 << 16
+
+
 def _prepare_streams() -> None:
     """Streams that were closed when this process was started lead nowhere. Any text can be written: not all names are
-    UTF-8."""
+    UTF-8. A terminal of no columns would show nothing."""
+    if "COLUMNS" in os.environ and whole_number(os.environ["COLUMNS"], 1, _MOST_COLUMNS) is None:
+        del os.environ["COLUMNS"]
     sys.stdin = sys.stdin or open(os.devnull)
     sys.stdout = sys.stdout or open(os.devnull, "w")
     sys.stderr = sys.stderr or open(os.devnull, "w")

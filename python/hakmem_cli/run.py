@@ -187,6 +187,13 @@ def _start_child(program: list[str], environment: dict[str, str]) -> int:
         os._exit(NOT_EXECUTABLE)
 
 
+def _stop_as(child: int) -> None:
+    """Who waits for us is to see that it has stopped, and when it has us go on, it goes on."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+    with suppress(PermissionError):
+        os.kill(child, signal.SIGCONT)
+
+
 def _hand_on_signals(child: int) -> None:
     """Until it has ended. Then it is there still, as a zombie, so that its number is no other process's."""
     while True:
@@ -194,6 +201,8 @@ def _hand_on_signals(child: int) -> None:
         if told.si_signo == signal.SIGCHLD:
             if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                 return
+            if os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG) is not None:
+                _stop_as(child)
         elif told.si_pid != child and not (told.si_code == _SI_KERNEL and told.si_signo in _OF_TERMINALS):
             with suppress(PermissionError):  # it may have become another user's
                 os.kill(child, told.si_signo)

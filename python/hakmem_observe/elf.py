@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from elftools.common.exceptions import ELFError
 from elftools.construct.core import ConstructError
@@ -34,6 +35,17 @@ UNREADABLE = (
 """Of a file that is not there, or no ELF file, or a damaged one: pyelftools checks little of what it reads."""
 
 
+_MOST_HEADERS = 1 << 17
+
+
+def opened(file: IO[bytes]) -> ELFFile:
+    """A file may say that it has more headers than anybody would wait for, and be as long as that with holes."""
+    found = ELFFile(file)
+    if max(found.num_sections(), found.num_segments()) > _MOST_HEADERS:
+        raise ELFError("too many headers")
+    return found
+
+
 @dataclass
 class Binary:
     path: Path
@@ -57,7 +69,7 @@ def binary(path: Path) -> Binary | None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            elf = ELFFile(file)
+            elf = opened(file)
             found = Binary(path, os.fstat(file.fileno()).st_mtime_ns // 1_000_000)
             for segment in elf.iter_segments("PT_LOAD"):
                 found.segments.append((segment["p_offset"], segment["p_filesz"], segment["p_vaddr"]))
@@ -75,7 +87,7 @@ def binary(path: Path) -> Binary | None:
 
 def _functions(path: Path) -> Iterator[Function]:
     with path.open("rb") as file:
-        elf = ELFFile(file)
+        elf = opened(file)
         for name in (".symtab", ".dynsym"):
             section = elf.get_section_by_name(name)
             if not isinstance(section, SymbolTableSection) or section["sh_type"] == "SHT_NOBITS":

@@ -60,6 +60,8 @@ class LivePage:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        self._written = 0
+        self._written_at_ms = 0
         uid, _ = procfs.owner(pid)
         stale = None
         for path in places(pid, uid):
@@ -98,6 +100,15 @@ class LivePage:
         self._page[offset : offset + len(data)] = data
         return True
 
+    def _uptime_ms(self, sequence: int, unix_ms: int) -> int:
+        """When the page was written: in an idle process it is old, and its two times are of the same moment. Clocks are
+        rounded, so it is not found out each time anew."""
+        if self._written != sequence:
+            since_ms = max(0, int(time.time() * 1000) - unix_ms)
+            self._written_at_ms = max(0, procfs.age_ms(self.pid) - since_ms)
+            self._written = sequence
+        return self._written_at_ms
+
     def snapshot(self) -> Snapshot:
         procfs.start_time(self.pid)
         for _ in range(_TRIES):
@@ -113,10 +124,7 @@ class LivePage:
             if before == after and before % 2 == 0 and text:
                 try:
                     taken = from_json(DECODER.decode(text.decode()), f"process {self.pid}: its live page")
-                    # An idle process's page is old; its two times are of the same moment.
-                    since_ms = max(0, int(time.time() * 1000) - taken.unix_ms)
-                    age_ms = max(0, procfs.age_ms(self.pid) - since_ms)
-                    return replace(taken, pid=self.pid, uptime_ms=age_ms)
+                    return replace(taken, pid=self.pid, uptime_ms=self._uptime_ms(before, taken.unix_ms))
                 except (ValueError, RecursionError) as error:
                     raise TornError(self.pid, "its live page is no JSON") from error
             time.sleep(0.001)

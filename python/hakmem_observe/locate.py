@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from elftools.elf.constants import P_FLAGS
-from elftools.elf.elffile import ELFFile
 
-from hakmem_observe import procfs
+from hakmem_observe import elf, procfs
 from hakmem_observe.elf import UNREADABLE
 from hakmem_observe.errors import AbsentError, DeniedError
 from hakmem_observe.layout import MAGIC, control_offsets
@@ -57,10 +56,10 @@ def value_of(path: Path, name: str) -> tuple[int, _Loads] | None:
     """The symbol's value, and what the file has loaded. None: no symbol."""
     try:
         with path.open("rb") as file:
-            elf = ELFFile(file)
-            loads = _loads(elf.iter_segments("PT_LOAD"))
+            found = elf.opened(file)
+            loads = _loads(found.iter_segments("PT_LOAD"))
             for section in (".dynsym", ".symtab"):
-                table: Any = elf.get_section_by_name(section)
+                table: Any = found.get_section_by_name(section)
                 symbols = table.get_symbol_by_name(name) if table is not None else None
                 for symbol in symbols or []:
                     if symbol["st_shndx"] != "SHN_UNDEF":
@@ -74,7 +73,7 @@ def value_in_data(path: Path) -> tuple[int, _Loads] | None:
     """As `value_of`, of a program without symbols: where its data have a control block."""
     try:
         with path.open("rb") as file:
-            segments: list[Any] = list(ELFFile(file).iter_segments("PT_LOAD"))
+            segments: list[Any] = list(elf.opened(file).iter_segments("PT_LOAD"))
             for segment in segments:
                 if segment["p_flags"] & P_FLAGS.PF_W and segment["p_filesz"] <= _MOST_DATA:
                     for at in control_offsets(segment.data()):

@@ -12,6 +12,8 @@ from hakmem_observe.snapshot import Snapshot
 _MOST_NAMED = 10
 _MOST_PID = 1 << 22
 """The kernel's PID_MAX_LIMIT."""
+_ROUNDED_MS = 20
+"""The kernel says in hundredths of a second when a process was started."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,20 @@ def _named(pids: tuple[int, ...]) -> str:
     return ", ".join(map(str, different[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
+def _is_of_later(one: Snapshot, other: Snapshot) -> bool:
+    later_ms = (one.unix_ms - one.uptime_ms) - (other.unix_ms - other.uptime_ms)
+    return one.uptime_ms < other.uptime_ms and abs(later_ms) > _ROUNDED_MS
+
+
 def split(series: list[Snapshot]) -> list[list[Snapshot]]:
-    """By process, in the order of their first snapshots. A number is another process's when its uptime falls; when it
-    was started says less, because wall clocks are set and machines sleep."""
+    """By process, in the order of their first snapshots. A number is another process's when its uptime falls, but for
+    what is rounded, and threads that write at once. When it was started says less by itself: wall clocks are set, and
+    machines sleep."""
     found: list[list[Snapshot]] = []
     latest: dict[int, list[Snapshot]] = {}
     for one in series:
         group = latest.get(one.pid)
-        if group is None or one.uptime_ms < group[-1].uptime_ms:
+        if group is None or _is_of_later(one, group[-1]):
             group = latest[one.pid] = []
             found.append(group)
         group.append(one)

@@ -74,11 +74,24 @@ class Scratch:
             self.path.rmdir()
 
 
+def _opened(root: Path, place: str) -> int:
+    """A link in a process's root may say where it leads from there: here it would lead somewhere else."""
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+    found = os.open(root, flags)
+    for name in place.split("/"):
+        above = found
+        try:
+            found = os.open(name, flags | os.O_NOFOLLOW, dir_fd=above)
+        finally:
+            os.close(above)
+    return found
+
+
 @contextmanager
 def _made(pid: int, place: str) -> Iterator[Scratch]:
     """By way of the descriptor it can be removed when the process is no more."""
     user, group = procfs.owner(pid)
-    above = os.open(procfs.directory(pid) / "root" / place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    above = _opened(procfs.directory(pid) / "root", place)
     try:
         with _as_user(user, group):
             path = Path(tempfile.mkdtemp(prefix="hakmem-", dir=f"/proc/self/fd/{above}"))

@@ -64,6 +64,20 @@ class Page(fakes.FakeTest):
         self.assertEqual(taken.unix_ms, now_ms - 150_000)
         self.assertAlmostEqual(taken.uptime_ms, 50_000, delta=5000)
 
+    def test_an_idle_process_is_one(self) -> None:
+        """However its age and the time are rounded, until it writes again."""
+        text = (TEXT % self.process.pid).replace(b'"unix_ms":1,', b'"unix_ms":%d,' % (time.time() * 1000 - 150_000))
+        self.write(text=text)
+        process = Process(self.process.pid)
+
+        def uptime_ms(age_ms: int) -> int:
+            with mock.patch.object(procfs, "age_ms", return_value=age_ms):
+                return process.snapshot().uptime_ms
+
+        self.assertEqual(len({uptime_ms(age) for age in (200_000, 199_000, 201_000)}), 1)
+        self.write(text=text, sequence=4)
+        self.assertAlmostEqual(uptime_ms(300_000), 150_000, delta=5000)
+
     def test_is_asked(self) -> None:
         self.write()
         process = Process(self.process.pid)

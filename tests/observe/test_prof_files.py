@@ -8,6 +8,7 @@ import os
 import random
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -21,7 +22,7 @@ import fake_stacks
 
 from hakmem_cli import symbolize
 from hakmem_cli.say import CannotError
-from hakmem_observe import collapsed, elf, pprof, pprof_schema, profile_files, symbols
+from hakmem_observe import collapsed, elf, locate, pprof, pprof_schema, profile_files, symbols
 from hakmem_observe.heap_profile import NotAProfileError, scale
 from hakmem_observe.stacks import Amount, Module, Profile, Site, sum_of
 
@@ -263,6 +264,20 @@ class Files(unittest.TestCase):
         found = elf.binary(file)
         assert found is not None
         self.assertIn(f"Build ID: {found.build_id}\n", notes)
+
+    def test_headers_without_end_are_none(self) -> None:
+        """Their number may stand in the first of them, and the file be as long as that: nearly all of it a hole."""
+        data = bytearray(self.program.read_bytes())
+        count = (1 << 17) + 1
+        at = len(data)
+        struct.pack_into("<Q", data, 0x28, at)  # e_shoff
+        struct.pack_into("<HHH", data, 0x3A, 64, 0, 0)  # e_shentsize, e_shnum, e_shstrndx
+        file = self.directory / "endless"
+        file.write_bytes(data + bytes(32) + struct.pack("<Q", count) + bytes(24))
+        os.truncate(file, at + count * 64)
+        self.assertIsNone(elf.binary(file))
+        self.assertIsNone(locate.value_in_data(file))
+        self.assertIsNone(locate.value_of(file, "main"))
 
     def test_damaged_binaries_are_none(self) -> None:
         data = self.program.read_bytes()

@@ -18,7 +18,7 @@ from unittest import mock
 import fakes
 
 from hakmem_cli.say import CannotError
-from hakmem_observe import procfs
+from hakmem_observe import procfs, scratch
 from hakmem_observe.checks import running
 from hakmem_observe.checks.finding import Level
 from hakmem_observe.errors import AbsentError, EndedError, TornError
@@ -28,6 +28,19 @@ from hakmem_observe.snapshot import Snapshot, from_json
 from hakmem_observe.watch import chooser
 
 UNIT = 16384
+
+
+class Places(unittest.TestCase):
+    def test_links_of_a_process_lead_nowhere_else(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            root = Path(directory)
+            (root / "dev" / "shm").mkdir(parents=True)
+            (root / "tmp").symlink_to("/tmp")
+            (root / "var").symlink_to("/var")
+            os.close(scratch._opened(root, "dev/shm"))
+            for place in ("tmp", "var/tmp"):
+                with self.assertRaises(OSError):
+                    scratch._opened(root, place)
 
 
 class Reading(fakes.FakeTest):

@@ -221,6 +221,11 @@ class Parts(unittest.TestCase):
         chosen = processes.choose(series, None)
         self.assertEqual((chosen.series, chosen.others), ([series[0], series[2]], (8, 7)))
 
+    def test_series_of_rounded_times_is_of_one_process(self) -> None:
+        told = [(10_000, 1000), (10_000, 991), (11_003, 2003), (11_000, 2000), (11_500, 40)]
+        series = [snapshot.Snapshot(pid=7, unix_ms=unix, uptime_ms=uptime) for unix, uptime in told]
+        self.assertEqual(list(map(len, processes.split(series))), [4, 1])
+
     def test_thinned_series_keeps_the_peak_and_the_end(self) -> None:
         long = snapshot.parse_series(fake_series.text(fake_series.series(4000)), "here")
         kept = report_series.thinned(long)

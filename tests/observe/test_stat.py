@@ -37,6 +37,10 @@ class Forms(fakes.FakeTest):
             self.assertRegex(done.stdout, pattern)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
 
+    def test_a_terminal_of_no_columns_is_none(self) -> None:
+        done = fakes.hakmem("stat", str(self.start().pid), environment={"COLUMNS": "0"})
+        self.assertIn("large live", done.stdout)
+
     def test_numbers_are_whole_or_left_out(self) -> None:
         many = 123_456
         sizes = [{"class": 1, "size": 3408, "live_blocks": many, "cached_blocks": 9, "slab_free_blocks": many}]

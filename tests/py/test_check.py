@@ -416,6 +416,16 @@ class Check(unittest.TestCase):
             ],
         )
 
+    def test_a_program_that_stops_itself_is_seen_to_stop(self) -> None:
+        child = subprocess.Popen([*RUN, "sh", "-c", "kill -STOP $$; exit 7"])
+        self.addCleanup(child.kill)
+        until = time.monotonic() + 60
+        while (told := os.waitpid(child.pid, os.WUNTRACED | os.WNOHANG)) == (0, 0) and time.monotonic() < until:
+            time.sleep(0.01)
+        self.assertTrue(os.WIFSTOPPED(told[1]), told)
+        os.kill(child.pid, signal.SIGCONT)
+        self.assertEqual(child.wait(timeout=60), 7)
+
     def test_there_is_no_profile(self) -> None:
         done = run("/bin/true", environment={**CHECKED, "HAKMEM_PROFILE": "1M"})
         said = "hakmem: warning: HAKMEM_PROFILE: there is no profile in check mode\n"

@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 
 from hakmem_cli.say import CannotError
 from hakmem_observe import locate
-from hakmem_observe.elf import UNREADABLE
+from hakmem_observe.elf import UNREADABLE, opened
 
 _MOST_SYMBOLS = 3_000_000
 
@@ -32,7 +32,7 @@ class Elf:
 def read(path: Path) -> Elf:
     try:
         with path.open("rb") as file:
-            return _read(ELFFile(file), path)
+            return _read(opened(file), path)
     except OSError as error:
         raise CannotError(f"{path}: {error.strerror}") from error
     except UNREADABLE as error:

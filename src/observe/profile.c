@@ -169,6 +169,8 @@ static void stop(void *argument)
 {
     lock_take(&profiler_lock);
     *(int *)argument = runs ? 0 : EALREADY;
+    if (runs)
+        profile_totals.stopped_ms = clock_now_ms();
     runs = false;
     store_relaxed(&policy.profile_bytes, (size_t)0);
     lock_drop(&profiler_lock);

@@ -78,10 +78,11 @@ static void write_header(struct out *out, const struct profile_totals *totals)
 {
     out_print(out, "heap profile: %lu: %lu [%lu: %lu] @ heap_v2/%zu\n", totals->live.count, totals->live.bytes,
                  totals->allocated.count, totals->allocated.bytes, totals->rate);
-    uint64_t now = clock_unix_ms();
-    uint64_t age = clock_now_ms() - totals->started_ms;
+    uint64_t now_ms = clock_now_ms();
+    uint64_t end_ms = totals->stopped_ms != 0 ? totals->stopped_ms : now_ms;
+    uint64_t end = clock_unix_ms() - (now_ms - end_ms);
     out_print(out, "# hakmem-profile 1 pid=%d rate=%zu started_ms=%lu now_ms=%lu samples=%lu dropped=%lu", (int)getpid(),
-                 totals->rate, now - age, now, totals->allocated.count, totals->dropped);
+                 totals->rate, end - (end_ms - totals->started_ms), end, totals->allocated.count, totals->dropped);
     out_print(out, " live_bytes=%lu peak_bytes=%lu memory=%zu\n", totals->live_weight, totals->peak_weight,
                  profile_bytes());
 }

@@ -12,8 +12,8 @@
  * All numbers of sites and of the first line are of samples, as they were taken: a reader multiplies both by 1 / (1 - exp(-s /
  * RATE)), s being the line's mean size; with a rate of 1 they stand for themselves. live_bytes and peak_bytes are estimates,
  * with that done. Peak is what was live when the estimate of all that is live was at its most. Lifetimes are those of freed
- * samples: below 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, 1000 s, and longer. Times are Unix times. Calls are return
- * addresses: readers subtract one.
+ * samples: below 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, 1000 s, and longer. Times are Unix times, now_ms being that of
+ * the end of a profile that was stopped before. Calls are return addresses, at most 48: readers subtract one.
  */
 #ifndef HAK_OBSERVE_PROFILE_DUMP_H
 #define HAK_OBSERVE_PROFILE_DUMP_H

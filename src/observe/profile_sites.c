@@ -36,9 +36,12 @@ bool sites_begin(size_t rate, uint64_t now_ms)
     return true;
 }
 
-/* Each size class is one; of large sizes there are four for each doubling. */
+/* Each size class is one; of large sizes there are four for each doubling. The smallest are one each: they are many times each other's. */
 static uint32_t sizes_with(size_t size)
 {
+    enum { OF_LARGE = 64 * 4, OF_THEIR_OWN = 16 };
+    if (size <= OF_THEIR_OWN)
+        return SIZE_CLASSES + OF_LARGE + (uint32_t)size;
     if (size <= SMALL_MAX)
         return size_class_fixed(size);
     unsigned power = log2_floor(size);

@@ -47,6 +47,7 @@ struct profile_totals {
     size_t rate;
     uint32_t profile;         /* its number: each start begins another */
     uint64_t started_ms;
+    uint64_t stopped_ms;      /* 0: it goes on */
     struct profile_sum live;
     struct profile_sum allocated;
     uint64_t live_weight;     /* bytes that live samples stand for, */

@@ -143,6 +143,24 @@ static void is_read_as_it_was_written(void)
     remove_directory();
 }
 
+/* However much later it is written. */
+static void ends_when_it_is_stopped(void)
+{
+    enum { RUNS_MS = 1500, LATER_MS = 3600 * 1000 };
+    unsigned long times[2];
+    make_directory();
+    fake_clock_set(100000);
+    profile_begin(1);
+    fake_clock_set(100000 + RUNS_MS);
+    CHECK(hak_profile_stop() == 0);
+    fake_clock_set(100000 + LATER_MS);
+    CHECK(hak_profile_dump(path) == 0);
+    read_text();
+    CHECK(sscanf(strchr(text, '\n'), "\n# hakmem-profile 1 pid=%*u rate=%*u started_ms=%lu now_ms=%lu", &times[0], &times[1]) == 2);
+    CHECK(times[1] - times[0] == RUNS_MS);
+    remove_directory();
+}
+
 static void errors_are_told(void)
 {
     make_directory();
@@ -353,6 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(is_read_as_it_was_written),
+        UNIT_TEST(ends_when_it_is_stopped),
         UNIT_TEST(errors_are_told),
         UNIT_TEST(files_of_others_stay),
         UNIT_TEST(is_of_one_moment),

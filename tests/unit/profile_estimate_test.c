@@ -71,6 +71,30 @@ static void patterns_are_estimated_rightly(void)
         check_estimate(&expected[j], estimate[j]);
 }
 
+/* How many there were, too: the largest of them come the most often. */
+static void the_smallest_are_counted_rightly(void)
+{
+    enum { OFTEN = 2048 };
+    double count = 0;
+    double variance = 0;
+    size_t times = scaled_work(300000);
+    profile_begin(OFTEN);
+    for (size_t i = 0; i < times; i++) {
+        size_t size = i % 2 == 0 ? 1 : 8;
+        double chance = chance_within((double)size / OFTEN);
+        variance += (1 - chance) / chance;
+        hak_free(hak_malloc(size));
+    }
+    for (uint32_t i = 0; i < profile_totals.sites; i++) {
+        struct site site;
+        sites_copy(i, &site);
+        if (site.allocated.count != 0)
+            count += profile_scaled(&site.allocated) * (double)site.allocated.count / (double)site.allocated.bytes;
+    }
+    CHECK(variance < (double)times * (double)times / 150);
+    CHECK((count - (double)times) * (count - (double)times) <= 9 * variance);
+}
+
 static void live_sets_are_estimated_rightly(void)
 {
     enum { BLOCKS = 20000 };
@@ -145,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(balanced_loops_are_estimated_rightly),
         UNIT_TEST(patterns_are_estimated_rightly),
+        UNIT_TEST(the_smallest_are_counted_rightly),
         UNIT_TEST(live_sets_are_estimated_rightly),
         UNIT_TEST(growing_blocks_are_estimated_rightly),
         UNIT_TEST(grown_blocks_were_requested_whole),

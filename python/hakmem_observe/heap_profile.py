@@ -16,6 +16,7 @@ _SITE = re.compile(rf"{_TOTALS} @((?: 0x[0-9a-f]{{1,16}})*)")
 _PEAK = re.compile(rf"# peak {_NUMBER} {_NUMBER} lifetimes((?: \d{{1,18}}){{{len(LIFETIMES)}}})")
 _BUILD_ID = re.compile(r"# build-id 0x([0-9a-f]{1,16}) ((?:[0-9a-f]{2}){1,64})(?: .*)?")
 _MAPS = "MAPPED_LIBRARIES:"
+_NO_MAPS = "# no mappings"
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) [0-9a-f]+:[0-9a-f]+ \d+(?: +(.*))?")
 _VERSION = 1
 _REQUIRED = ("pid", "rate", "started_ms", "now_ms")
@@ -46,7 +47,7 @@ class HeapProfile:
     """Of the line of comments: pid, rate, started_ms, now_ms, dropped, peak_bytes."""
     sampled: list[Sampled]
     modules: list[Module]
-    """Those parts of files (and of no file) with code in them."""
+    """Those parts of files (and of no file) with code in them. None: the process could not read its mappings."""
 
 
 def scale(amount: Amount, rate: int) -> Amount:
@@ -64,6 +65,12 @@ def scale(amount: Amount, rate: int) -> Amount:
 def of_process(told: bytes, pid: int) -> bytes:
     """A profile's text under the number that the process has here: in a container it knows itself by another."""
     return re.sub(rb"^(# hakmem-profile \d+ pid=)\d+", rb"\g<1>%d" % pid, told, count=1, flags=re.MULTILINE)
+
+
+def with_mappings(told: bytes, mappings: bytes) -> bytes:
+    """The same with a process's mappings, if it could not read them itself: in a root without /proc."""
+    start, none, _ = told.rpartition(f"{_MAPS}\n{_NO_MAPS}\n".encode())
+    return start + f"{_MAPS}\n".encode() + mappings if none else told
 
 
 def parse(text: str) -> HeapProfile:
@@ -161,6 +168,6 @@ def _modules(lines: list[str], first: int, build_ids: dict[int, str]) -> list[Mo
         if "x" in mapping[3]:
             build_id = of_path.get(path, "")
             modules.append(Module(start, int(mapping[2], 16), int(mapping[4], 16), path, build_id))
-    if not modules:
+    if not modules and _NO_MAPS not in lines:
         raise NotAProfileError("truncated: no mappings at the end")
     return modules

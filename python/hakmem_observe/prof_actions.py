@@ -80,6 +80,8 @@ def dump(parsed: argparse.Namespace) -> int:
     roots = (seen / "root",)
     with _dumped(_Asked.of(parsed)) as told:
         data = heap_profile.of_process(told, pid)  # which may have another number inside its container
+        if (with_ours := heap_profile.with_mappings(data, procfs.read(pid, "maps"))) != data:
+            data, roots = with_ours, (Path("/"), *roots)  # by the names that we see them under
         profile = profile_files.decode(data, f"process {pid}", roots, seen / "exe")
         _write(parsed, target, data, profile)
     return 0

@@ -112,11 +112,14 @@ def _notes(
     return notes
 
 
+_NOWHERE = Module(0, 0, 0, "")
+
+
 def resolve(raw: HeapProfile, roots: Iterable[Path] = (Path("/"),), running: Path | None = None) -> Profile:
     """The profile with names and with numbers that stand for all blocks. `roots`: where the process's files are;
     `running`: its program, if it runs."""
     rate = raw.facts["rate"]
-    modules = sorted(raw.modules, key=lambda module: module.start)
+    modules = sorted(raw.modules, key=lambda module: module.start) or [_NOWHERE]
     starts = [module.start for module in modules]
     # A stack's addresses are what comes after each call.
     wanted = {address - 1 for site in raw.sampled for address in site.stack if address}
@@ -151,6 +154,8 @@ def resolve(raw: HeapProfile, roots: Iterable[Path] = (Path("/"),), running: Pat
         block_bytes = most.bytes // most.objects if most.objects else 0
         sites.append(Site(stack, scale(site.live, rate), allocated, scale(site.peak, rate), tuple(freed), block_bytes))
     notes = _notes(full, binaries, others, raw.facts["now_ms"])
+    if not raw.modules:
+        notes.append("the process could not read its own mappings (/proc/self/maps): there are no names")
     if raw.facts["dropped"]:
         notes.append(f"{raw.facts['dropped']} samples were dropped: the profiler's table was full")
     return Profile(

@@ -115,7 +115,8 @@ static int write_snapshot(struct snapshot *snapshot, const char *path)
         write_site(&output->out, &snapshot->sites[i]);
     os_each_build_id(&snapshot->ids, write_build_id, &output->out);
     out_print(&output->out, "\nMAPPED_LIBRARIES:\n");
-    output_copy(output, os_own_file(OS_OWN_MAPS));
+    if (!output_copy(output, os_own_file(OS_OWN_MAPS)))
+        out_print(&output->out, "# no mappings\n");
     return output_close(output, path);
 }
 

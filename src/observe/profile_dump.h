@@ -7,7 +7,7 @@
  *   # peak LIVE BYTES lifetimes N N N N N N N N              of the line before
  *   # build-id 0x… HEX                                       of the file whose beginning is mapped there
  *   MAPPED_LIBRARIES:
- *   …                                                        /proc/self/maps
+ *   …                                                        /proc/self/maps; "# no mappings" where that cannot be opened
  *
  * All numbers of sites and of the first line are of samples, as they were taken: a reader multiplies both by 1 / (1 - exp(-s /
  * RATE)), s being the line's mean size; with a rate of 1 they stand for themselves. live_bytes and peak_bytes are estimates,

@@ -84,16 +84,17 @@ void output_open_new(struct output *output, const char *path)
     open_file(output, path, false);
 }
 
-void output_copy(struct output *output, const char *path)
+bool output_copy(struct output *output, const char *path)
 {
     char piece[1024];
     size_t got;
     int file = file_open(path);
     if (file < 0)
-        return;
+        return false;
     while (output->out.error == 0 && (got = file_read(file, piece, sizeof piece)) > 0)
         out_write(&output->out, piece, got);
     file_close(file);
+    return true;
 }
 
 int output_lock(struct output *output, const char *path)

@@ -43,8 +43,8 @@ bool output_overwrites_nothing(int file, struct output_identity before);
 /* Is there something at the path that is no ordinary file? */
 bool output_is_special(const char *path);
 
-/* Appends the content of another file, if there is one. */
-void output_copy(struct output *output, const char *path);
+/* Appends the content of another file. False: it cannot be opened. */
+bool output_copy(struct output *output, const char *path);
 
 /* Who reads a file and writes it anew, changed, asks for this before, so that of several processes at once none undoes what another
  * has written: a lock on its directory. Waits for it no longer than a fifth of a second. Returns what output_unlock wants; the lock

@@ -6,8 +6,10 @@ import math
 import random
 import unittest
 
-from hakmem_observe.heap_profile import NotAProfileError, parse, scale
+from hakmem_observe import collapsed, pprof
+from hakmem_observe.heap_profile import NotAProfileError, parse, scale, with_mappings
 from hakmem_observe.stacks import Amount
+from hakmem_observe.symbols import resolve
 
 GOOD = """\
 heap profile: 2: 1024 [3: 1536] @ heap_v2/524288
@@ -45,6 +47,17 @@ class Parse(unittest.TestCase):
         for length in range(complete):
             with self.subTest(length=length), self.assertRaises(NotAProfileError):
                 parse(GOOD[:length])
+
+    def test_a_process_may_not_see_its_mappings(self) -> None:
+        start, maps, mappings = GOOD.partition("MAPPED_LIBRARIES:\n")
+        blind = start + maps + "# no mappings\n"
+        profile = resolve(parse(blind))
+        self.assertIn("could not read its own mappings", profile.notes[-2])
+        self.assertEqual([call.address for call in profile.sites[0].calls], [0x4011A1, 0x401198])
+        self.assertEqual(pprof.decode(pprof.encode(profile)).sites, profile.sites)
+        self.assertIn("0x4011a1", collapsed.encode(profile, "live"))
+        self.assertEqual(with_mappings(blind.encode(), mappings.encode()), GOOD.encode())
+        self.assertEqual(with_mappings(GOOD.encode(), b"7f"), GOOD.encode())
 
     def test_later_words_are_passed_over(self) -> None:
         for word in ("²", 5000 * "9", "x"):

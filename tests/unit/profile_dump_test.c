@@ -161,6 +161,32 @@ static void ends_when_it_is_stopped(void)
     remove_directory();
 }
 
+/* In a root without /proc. */
+static void says_that_there_are_no_mappings(void)
+{
+    enum { NO_ROOT = 77 };
+    if (process_is_emulated()) {
+        CANNOT_TRY("the emulator makes mappings up");
+        return;
+    }
+    make_directory();
+    profile_begin(1);
+    hak_free(hak_malloc(100));
+    pid_t child = fork();
+    if (child == 0)
+        _exit(chroot(directory) != 0 ? NO_ROOT : hak_profile_dump("/heap"));
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_ROOT) {
+        CANNOT_TRY("only root may change the root");
+    } else {
+        CHECK(WEXITSTATUS(status) == 0);
+        read_text();
+        CHECK(strstr(text, "\nMAPPED_LIBRARIES:\n# no mappings\n") != NULL);
+    }
+    remove_directory();
+}
+
 static void errors_are_told(void)
 {
     make_directory();
@@ -372,6 +398,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         UNIT_TEST(is_read_as_it_was_written),
         UNIT_TEST(ends_when_it_is_stopped),
+        UNIT_TEST(says_that_there_are_no_mappings),
         UNIT_TEST(errors_are_told),
         UNIT_TEST(files_of_others_stay),
         UNIT_TEST(is_of_one_moment),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from hakmem_observe.names import simple
 
@@ -51,7 +50,7 @@ class Frame:
 
     @property
     def short_place(self) -> str:
-        name = PurePosixPath(self.file).name
+        name = self.file.rpartition("/")[2]
         return f"{name}:{self.line}" if name and self.line else name
 
     @property
@@ -73,7 +72,7 @@ class Module:
 
     @property
     def name(self) -> str:
-        return PurePosixPath(self.path.removesuffix(" (deleted)")).name
+        return self.path.removesuffix(" (deleted)").rpartition("/")[2]
 
     @property
     def is_of_file(self) -> bool:

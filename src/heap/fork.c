@@ -1,6 +1,5 @@
 #include "heap/fork.h"
 
-#include "arena/arena.h"
 #include "arena/meta.h"
 #include "base/alone.h"
 #include "base/atomic.h"
@@ -107,7 +106,7 @@ static unsigned nested;
 
 void fork_prepare(void)
 {
-    if (load_acquire(&arena.base) == NULL) /* nobody has allocated yet */
+    if (load_acquire(&start_done) == 0) /* nobody has allocated yet */
         return;
     if (lock_passes()) {
         nested++;

@@ -18,7 +18,7 @@
 #include "span/limit.h"
 
 struct lock init_lock = LOCK_INITIALIZER(LOCK_INIT);
-static uint32_t started;
+uint32_t start_done;
 static pthread_key_t exit_key;
 static bool have_key;
 
@@ -77,21 +77,21 @@ void start_expects_forks(void)
 
 static bool start_once(void)
 {
-    if (load_acquire(&started) != 0)
+    if (load_acquire(&start_done) != 0)
         return true;
     if (lock_is_mine(&init_lock))
         return false;
     bool first = false;
     lock_take(&init_lock);
-    if (started == 0 && start()) {
+    if (start_done == 0 && start()) {
         first = true;
-        store_release(&started, 1u);
+        store_release(&start_done, 1u);
     }
     lock_drop(&init_lock);
     /* Outside the lock: registering may allocate, in libraries that are not glibc. */
     if (first)
         start_expects_forks();
-    return load_acquire(&started) != 0; /* or another thread has, since the lock was dropped */
+    return load_acquire(&start_done) != 0; /* or another thread has, since the lock was dropped */
 }
 
 struct heap *start_thread(void)

@@ -14,4 +14,7 @@ void start_expects_forks(void);
 
 extern HIDDEN struct lock init_lock;
 
+/* Not 0: the allocator has been started. */
+extern HIDDEN uint32_t start_done;
+
 #endif

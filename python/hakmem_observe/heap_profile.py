@@ -67,10 +67,14 @@ def of_process(told: bytes, pid: int) -> bytes:
     return re.sub(rb"^(# hakmem-profile \d+ pid=)\d+", rb"\g<1>%d" % pid, told, count=1, flags=re.MULTILINE)
 
 
+def lacks_mappings(told: bytes) -> bool:
+    """The process could not read them itself: in a root without /proc."""
+    return told.endswith(f"{_MAPS}\n{_NO_MAPS}\n".encode())
+
+
 def with_mappings(told: bytes, mappings: bytes) -> bytes:
-    """The same with a process's mappings, if it could not read them itself: in a root without /proc."""
-    start, none, _ = told.rpartition(f"{_MAPS}\n{_NO_MAPS}\n".encode())
-    return start + f"{_MAPS}\n".encode() + mappings if none else told
+    """The same with a process's mappings, if it lacks them."""
+    return told.removesuffix(f"{_NO_MAPS}\n".encode()) + mappings if lacks_mappings(told) else told
 
 
 def parse(text: str) -> HeapProfile:

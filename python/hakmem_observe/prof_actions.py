@@ -6,7 +6,7 @@ import argparse
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,8 +80,10 @@ def dump(parsed: argparse.Namespace) -> int:
     roots = (seen / "root",)
     with _dumped(_Asked.of(parsed)) as told:
         data = heap_profile.of_process(told, pid)  # which may have another number inside its container
-        if (with_ours := heap_profile.with_mappings(data, procfs.read(pid, "maps"))) != data:
-            data, roots = with_ours, (Path("/"), *roots)  # by the names that we see them under
+        if heap_profile.lacks_mappings(data):
+            with suppress(CannotError):  # then there are no names
+                data = heap_profile.with_mappings(data, procfs.read(pid, "maps"))
+                roots = (Path("/"), *roots)  # by the names that we see them under
         profile = profile_files.decode(data, f"process {pid}", roots, seen / "exe")
         _write(parsed, target, data, profile)
     return 0

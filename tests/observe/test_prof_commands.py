@@ -19,7 +19,8 @@ import fake_stacks
 
 from hakmem_cli.say import CannotError
 from hakmem_observe import __main__ as command
-from hakmem_observe import pprof, pprof_schema, prof_actions, profile_files
+from hakmem_observe import pprof, pprof_schema, procfs, prof_actions, profile_files
+from hakmem_observe.errors import DeniedError
 from hakmem_observe.remote import Request
 
 TEXT = """\
@@ -82,6 +83,17 @@ class Commands(unittest.TestCase):
         code, _, errors = self.run_words(words, process)
         self.assertEqual(code, 2, words)
         self.assertRegex(errors, rf"\Ahakmem: [^\n]*{line}[^\n]*\n\Z")
+
+    def test_dump_asks_for_mappings_where_there_are_none(self) -> None:
+        """Those of a process whose memory may not be read may not be either, and it has written its own."""
+        start, maps, _ = TEXT.partition("MAPPED_LIBRARIES:\n")
+        pid = FakeProcess().pid
+        for text, asks in ((TEXT, 0), (start + maps + "# no mappings\n", 1)):
+            denied = mock.patch.object(procfs, "read", side_effect=DeniedError("may not be read"))
+            with self.subTest(asks=asks), mock.patch.dict(globals(), TEXT=text), denied as read:
+                self.assertEqual(self.run_words(f"prof dump {pid} --format heap_v2 --output told{asks}")[0], 0)
+                self.assertEqual(read.call_count, asks)
+                self.assertEqual(Path(f"told{asks}").read_text().partition("MAPPED")[2], text.partition("MAPPED")[2])
 
     def test_start_and_stop(self) -> None:
         process = FakeProcess()

@@ -7,7 +7,7 @@ import random
 import unittest
 
 from hakmem_observe import collapsed, pprof
-from hakmem_observe.heap_profile import NotAProfileError, parse, scale, with_mappings
+from hakmem_observe.heap_profile import NotAProfileError, lacks_mappings, parse, scale, with_mappings
 from hakmem_observe.stacks import Amount
 from hakmem_observe.symbols import resolve
 
@@ -56,6 +56,7 @@ class Parse(unittest.TestCase):
         self.assertEqual([call.address for call in profile.sites[0].calls], [0x4011A1, 0x401198])
         self.assertEqual(pprof.decode(pprof.encode(profile)).sites, profile.sites)
         self.assertIn("0x4011a1", collapsed.encode(profile, "live"))
+        self.assertTrue(lacks_mappings(blind.encode()) and not lacks_mappings(GOOD.encode()))
         self.assertEqual(with_mappings(blind.encode(), mappings.encode()), GOOD.encode())
         self.assertEqual(with_mappings(GOOD.encode(), b"7f"), GOOD.encode())
 

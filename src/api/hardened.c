@@ -75,7 +75,7 @@ FRAGILE void *hardened_malloc(size_t size, void *(*door)(size_t))
     if (UNLIKELY(size - 1 >= SEALED_MAX))
         return malloc_unsealed(size, door);
     size_t class = size_class_of(size + SEAL_BYTES);
-    void *block = hot_pop_of(class, size + SEAL_BYTES, view_load(), no_door);
+    void *block = hot_pop_of(class, size, view_load(), no_door);
     if (UNLIKELY(block == NULL))
         return malloc_at_door(size, door);
     if (UNLIKELY(!seal_hot_live(block, size_classes[class].size, size)))

@@ -33,7 +33,7 @@ void hardened_free(void *block);
 void hardened_free_by(void *block, size_t size, const struct hot_way *way);
 
 /* Slots are written with relaxed atomics, because a thief may take what lies below the top; the top and what lies above it is
- * the owner's alone. `class` is that of `size`. */
+ * the owner's alone. `class` has blocks of `size` bytes or more. */
 ALWAYS_INLINE void *hot_pop_of(size_t class, size_t size, struct view *view, void *(*door)(size_t))
 {
     if (UNLIKELY(owner_subtract(&view->budget, (int64_t)size) < 0))

@@ -12,6 +12,9 @@
 #include "child.h"
 #include "config/policy.h"
 #include "hakmem.h"
+#include "heap/budget.h"
+#include "heap/seal.h"
+#include "heaps.h"
 
 enum { BLOCKS = 1000 };
 
@@ -88,12 +91,26 @@ static void samples_of_the_profiler_are_zero(void)
     }
 }
 
+/* Without their seals: else there would be more samples of small blocks than their sizes say. */
+static void requests_are_charged_as_asked(void)
+{
+    static const size_t asked[] = {1, 16, 56, 1000, SEALED_MAX};
+    struct heap *heap = heap_own();
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        int64_t before = budget_position(heap);
+        for (int round = 0; round < BLOCKS; round++)
+            hak_free(hak_malloc(asked[i]));
+        CHECK(budget_position(heap) - before == (int64_t)asked[i] * BLOCKS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(samples_know_their_size),
         UNIT_TEST(samples_are_verified),
         UNIT_TEST(samples_of_the_profiler_are_zero),
+        UNIT_TEST(requests_are_charged_as_asked),
     };
     return cmocka_run_group_tests_name("hardened_samples", tests, NULL, NULL);
 }

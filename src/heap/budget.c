@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/chance.h"
+#include "base/float_env.h"
 #include "config/policy.h"
 #include "os/os.h"
 
@@ -19,9 +20,16 @@ static uint64_t next_random(struct heap *heap)
 }
 
 /* With a rate of 1 each byte is one. */
-static int64_t draw_distance(struct heap *heap, size_t rate)
+static NOINLINE int64_t draw_distance(struct heap *heap, size_t rate)
 {
     return rate == 1 ? 1 : (int64_t)(chance_wait(next_random(heap)) * (double)rate) + 1;
+}
+
+static COLD void draw_near_sample(struct heap *heap)
+{
+    struct float_env programs = float_env_begin();
+    heap->sample_after = budget_position(heap) + draw_distance(heap, heap->sample_rate) - 1;
+    float_env_end(&programs);
 }
 
 static void draw_sample(struct heap *heap)
@@ -29,7 +37,7 @@ static void draw_sample(struct heap *heap)
     heap->sample_rate = load_relaxed(&policy.profile_bytes);
     heap->sample_after = INT64_MAX;
     if (heap->sample_rate != 0)
-        heap->sample_after = budget_position(heap) + draw_distance(heap, heap->sample_rate) - 1;
+        draw_near_sample(heap);
 }
 
 void budget_begin(struct heap *heap)

@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/float_env.h"
 #include "config/policy.h"
 #include "heap/heap.h"
 #include "learn/contest.h"
@@ -227,10 +228,8 @@ static bool is_at_work(void)
     return load_relaxed(&policy.learn) != LEARN_OFF || load_relaxed(&self.runs);
 }
 
-static COLD void beat(const struct heap *heap)
+static NOINLINE void work(const struct heap *heap)
 {
-    if (!try_enter())
-        return;
     uint64_t now_ms = clock_now_ms();
     fit_at_heartbeat(now_ms - start_ms);
     if (is_at_work() && !is_as_begun())
@@ -239,6 +238,15 @@ static COLD void beat(const struct heap *heap)
         settle(heap, now_ms);
     if (self.runs && !self.settles)
         measure(heap, now_ms);
+}
+
+static COLD void beat(const struct heap *heap)
+{
+    if (!try_enter())
+        return;
+    struct float_env programs = float_env_begin();
+    work(heap);
+    float_env_end(&programs);
     leave();
 }
 

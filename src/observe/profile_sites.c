@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/chance.h"
+#include "base/float_env.h"
 #include "config/size_class.h"
 #include "observe/profile_memory.h"
 #include "os/os.h"
@@ -95,10 +96,18 @@ static void give_record(struct sample *sample)
     unused = sample;
 }
 
-static uint64_t weight_of(size_t size)
+static NOINLINE uint64_t compute_weight(size_t size)
 {
     size_t rate = profile_totals.rate;
     return rate == 1 || size == 0 ? size : (uint64_t)((double)size / chance_within((double)size / (double)rate));
+}
+
+static uint64_t weight_of(size_t size)
+{
+    struct float_env programs = float_env_begin();
+    uint64_t weight = compute_weight(size);
+    float_env_end(&programs);
+    return weight;
 }
 
 /* Before what is live changes: was there a peak since it did the last time? */
@@ -199,13 +208,21 @@ static double next_uniform(void)
     return (double)(random >> 11) / (double)((uint64_t)1 << 53);
 }
 
+static NOINLINE bool draw(size_t before, size_t size)
+{
+    double rate = (double)profile_totals.rate;
+    return next_uniform() * chance_within((double)before / rate) < chance_within((double)size / rate);
+}
+
 /* It was drawn as one of its size: as one of fewer bytes it would have been less often. */
 static bool is_drawn_again(const struct sample *sample, size_t size)
 {
-    double rate = (double)profile_totals.rate;
     if (size >= sample->size || profile_totals.rate == 1)
         return true;
-    return next_uniform() * chance_within((double)sample->size / rate) < chance_within((double)size / rate);
+    struct float_env programs = float_env_begin();
+    bool again = draw(sample->size, size);
+    float_env_end(&programs);
+    return again;
 }
 
 static void leave_live(struct sample *sample)

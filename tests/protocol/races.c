@@ -23,26 +23,6 @@ struct word *word_at(uintptr_t key)
     return word;
 }
 
-uintptr_t first_key(const struct op *op)
-{
-    return op->at / 8;
-}
-
-uintptr_t last_key(const struct op *op)
-{
-    return (op->at + op->bytes - 1) / 8;
-}
-
-bool op_reads(enum op_kind kind)
-{
-    return kind == OP_READ || kind == OP_WAKEN;
-}
-
-bool op_is_memory(enum op_kind kind)
-{
-    return kind != OP_STORE && kind != OP_BARRIER && kind != OP_VANISH;
-}
-
 bool note_use(const struct op *op)
 {
     bool shared = false;
@@ -68,11 +48,6 @@ bool sched_is_shared(const void *at, size_t bytes)
     return note_use(&(struct op){.kind = OP_WRITE, .at = (uintptr_t)at, .bytes = bytes});
 }
 
-bool is_own_buffer(int reader, int writer)
-{
-    return writer == buffer_of(reader);
-}
-
 bool dependent(int a, const struct op *x, int b, const struct op *y)
 {
     if (a == b || x->kind == OP_VANISH || y->kind == OP_VANISH)
@@ -86,13 +61,6 @@ bool dependent(int a, const struct op *x, int b, const struct op *y)
     if ((op_reads(x->kind) && is_own_buffer(a, b)) || (op_reads(y->kind) && is_own_buffer(b, a)))
         return false;
     return first_key(x) <= last_key(y) && first_key(y) <= last_key(x);
-}
-
-void clock_join(struct clock *clock, const struct clock *other)
-{
-    for (int i = 0; i < ACTORS_MOST; i++)
-        if (clock->of[i] < other->of[i])
-            clock->of[i] = other->of[i];
 }
 
 /* Somewhere before node `at` and the step chosen there, actor `p` should have come first. */
@@ -133,21 +101,24 @@ static int last_write(const struct word *word, int p, const struct op *op)
     return last;
 }
 
+/* Of each actor, the last step that is in some order with one of this kind (dependent). */
+static const int *latest_dependent(enum op_kind kind)
+{
+    if (kind == OP_VANISH)
+        return state->latest.any;
+    return kind == OP_STORE ? state->latest.barrier : state->latest.buffered;
+}
+
 void find_races(int p, const struct op *op)
 {
     const struct clock *before = &state->actor[p].clock;
     if (op->kind == OP_STORE && state->barriers == 0)
         return;
     if (op->kind == OP_VANISH || op->kind == OP_BARRIER || op->kind == OP_STORE) {
-        /* The last step of each actor that depends on it. */
-        for (int q = 0; q < ACTORS_MOST; q++) {
-            for (int at = state->depth; q != p && at-- > 0;) {
-                if (state->node[at].chosen == q && dependent(q, &state->node[at].op, p, op)) {
-                    race(at, p, before);
-                    break;
-                }
-            }
-        }
+        const int *latest = latest_dependent(op->kind);
+        for (int q = 0; q < ACTORS_MOST; q++)
+            if (q != p)
+                race(latest[q], p, before);
         return;
     }
     for (uintptr_t key = first_key(op); key <= last_key(op); key++) {

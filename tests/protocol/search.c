@@ -64,6 +64,7 @@ static void run_once(void)
     state->abandon = false;
     state->current = MAIN;
     memset(state->actor, 0, sizeof state->actor);
+    memset(&state->latest, -1, sizeof state->latest);
     state->on = state->prologue = true;
     for (int t = 0; t < scenario->threads; t++) {
         state->worker[t].job = scenario->body[t];

@@ -58,6 +58,13 @@ struct word {
     struct clock read_clock[THREADS_MOST];
 };
 
+/* Nodes of each actor's last steps of these kinds in this run; -1: none. A fork is one of each. */
+struct latest {
+    int any[ACTORS_MOST];
+    int buffered[ACTORS_MOST]; /* OP_STORE, OP_FLUSH */
+    int barrier[ACTORS_MOST];
+};
+
 struct worker {
     pthread_t thread;
     sem_t go;
@@ -83,6 +90,7 @@ struct scheduler {
     bool abandon;   /* the run repeats what another one shows */
     bool grew;      /* a word became shared */
     int barriers;   /* in this run */
+    struct latest latest;
     int accesses;   /* in this run, to any memory */
     struct op hidden[BUFFER]; /* what memory holds under a peek */
     unsigned hidden_count;
@@ -99,29 +107,57 @@ extern _Thread_local int self; /* the calling thread's number; MAIN: none */
 /* races.c: words, and which orders of steps can make a difference. */
 
 struct word *word_at(uintptr_t key);
-uintptr_t first_key(const struct op *op);
-uintptr_t last_key(const struct op *op);
-bool op_reads(enum op_kind kind);
+
+static inline uintptr_t first_key(const struct op *op)
+{
+    return op->at / 8;
+}
+
+static inline uintptr_t last_key(const struct op *op)
+{
+    return (op->at + op->bytes - 1) / 8;
+}
+
+static inline bool op_reads(enum op_kind kind)
+{
+    return kind == OP_READ || kind == OP_WAKEN;
+}
 
 /* Does the step touch memory that others see? */
-bool op_is_memory(enum op_kind kind);
+static inline bool op_is_memory(enum op_kind kind)
+{
+    return kind != OP_STORE && kind != OP_BARRIER && kind != OP_VANISH;
+}
 
 /* Notes who uses the words; true if one of them is shared. */
 bool note_use(const struct op *op);
 
+/* The actor that is the thread's store buffer. */
+static inline int buffer_of(int thread)
+{
+    return THREADS_MOST + thread;
+}
+
 /* A thread sees its own store in the buffer or in memory: its reads and its buffer's steps are in no order. */
-bool is_own_buffer(int reader, int writer);
+static inline bool is_own_buffer(int reader, int writer)
+{
+    return writer == buffer_of(reader);
+}
 
 bool dependent(int a, const struct op *x, int b, const struct op *y);
-void clock_join(struct clock *clock, const struct clock *other);
+
+static inline void clock_join(struct clock *clock, const struct clock *other)
+{
+    for (int i = 0; i < ACTORS_MOST; i++)
+        if (clock->of[i] < other->of[i])
+            clock->of[i] = other->of[i];
+}
 
 /* Which steps of this run should also be tried the other way round with the next one of actor p? */
 void find_races(int p, const struct op *op);
 
 /* steps.c: what the next step of an actor means. */
 
-/* The actor that is the thread's store buffer. */
-int buffer_of(int thread);
 bool needs_empty_buffer(enum op_kind kind);
 bool is_enabled(int a);
 const struct op *next_op(int a);

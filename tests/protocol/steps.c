@@ -2,11 +2,6 @@
 
 #include "search.h"
 
-int buffer_of(int thread)
-{
-    return THREADS_MOST + thread;
-}
-
 bool needs_empty_buffer(enum op_kind kind)
 {
     return kind != OP_READ && kind != OP_STORE && kind != OP_FLUSH && kind != OP_WAKEN;
@@ -103,6 +98,15 @@ static void wake_one(const struct op *op)
     }
 }
 
+static void note_latest(int a, enum op_kind kind)
+{
+    state->latest.any[a] = state->depth;
+    if (kind == OP_STORE || kind == OP_FLUSH || kind == OP_VANISH)
+        state->latest.buffered[a] = state->depth;
+    if (kind == OP_BARRIER || kind == OP_VANISH)
+        state->latest.barrier[a] = state->depth;
+}
+
 void take_step(int a)
 {
     struct actor *actor = &state->actor[a];
@@ -153,6 +157,7 @@ void take_step(int a)
     default:
         break;
     }
+    note_latest(a, op.kind);
     state->depth++;
     state->steps++;
 }

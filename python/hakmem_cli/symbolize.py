@@ -51,13 +51,15 @@ def _call(line: str) -> _Call | None:
 
 
 def ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
-    """What addr2line knows of these offsets, inlined functions first; nothing, if it cannot read the module."""
+    """What addr2line knows of these offsets, inlined functions first; nothing, if it cannot read the module. Its words would be in the
+    user's language."""
     if not os.path.isfile(module):
         return {}
     command = [TOOL, "-a", "-f", "-i", "-C", "-p", "-e", module]
     done = subprocess.run(
         command,
         input="".join(f"{offset:#x}\n" for offset in offsets),
+        env={**os.environ, "LC_ALL": "C"},
         capture_output=True,
         text=True,
         errors="replace",
@@ -159,6 +161,8 @@ def _growing(report: TextIO, ended: threading.Event) -> Iterator[str]:
                 yield rest
                 rest = ""
         if last:
+            if rest:
+                yield rest
             return
         ended.wait(0.1)
 

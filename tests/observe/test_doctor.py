@@ -22,6 +22,7 @@ from hakmem_cli.say import CannotError
 from hakmem_observe import doctor
 from hakmem_observe.checks import environment, machine, program, running
 from hakmem_observe.checks.finding import Finding, Level
+from hakmem_observe.snapshot import Snapshot
 
 MAIN = "int main(void) { return 0; }\n"
 
@@ -295,6 +296,16 @@ class Running(fakes.FakeTest):
         started[0].kill()
         started[0].wait()
         self.assertIn(f"process {started[0].pid} has become another user's and goes on", texts(found, Level.WARNING))
+
+    def test_what_was_requested_is_counted_once(self) -> None:
+        """A series has sums since each process's start."""
+        series = [
+            Snapshot(pid, 1000 * at, uptime_ms=1000 * at, counters={"requested_bytes": at << 20})
+            for at in (1, 2, 3)
+            for pid in (4711, 4712)
+        ]
+        with mock.patch.object(running, "read_series", return_value=series):
+            self.assertIn("6.0 MiB requested until its end", texts(running._by_statistics(Path("stats")), Level.OK))
 
     def test_served(self) -> None:
         found = self.check(self.start().pid)

@@ -202,6 +202,8 @@ class Parts(unittest.TestCase):
         self.assertEqual([line[-1] for line in lines[:8]], [chart.MARKS[1]] * 4 + [chart.MARKS[0]] * 4)
         self.assertTrue(lines[0].startswith(" 1.0 KiB ┤"), lines[0])
         self.assertTrue(lines[-1].endswith("now"))
+        wide = chart.draw([sample] * 20, [1.0] * 20, 40, 9).plain.splitlines()
+        self.assertIn("19 s ago", wide[-1], "between 20 columns are 19 intervals")
 
     def test_chart_of_anything(self) -> None:
         for samples in ([], [[0] * 8], [[1 << 62] * 8], [[i] * 8 for i in range(300)]):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -51,6 +53,19 @@ class Symbolize(unittest.TestCase):
         self.source = Path(self.directory.name, "falling.c")
         self.program = Path(self.directory.name, "falling")
         self.source.write_text(SOURCE)
+
+    def test_the_user_s_language_is_not_asked(self) -> None:
+        """addr2line's words are translated."""
+        tool = Path(self.directory.name, "tool")
+        tool.write_text('#!/bin/sh\necho "0x0000000000000010: f at $LC_ALL:1"\n')
+        tool.chmod(0o755)
+        with mock.patch.object(symbolize, "TOOL", str(tool)), mock.patch.dict(os.environ, {"LC_ALL": "fr_FR.UTF-8"}):
+            self.assertEqual(symbolize.ask(str(self.source), [0x10]), {0x10: ["f at C:1"]})
+
+    def test_a_last_line_without_an_end(self) -> None:
+        ended = threading.Event()
+        ended.set()
+        self.assertEqual(list(symbolize._growing(io.StringIO("one\ntwo"), ended)), ["one\n", "two"])
 
     def report(self, *flags: str) -> str:
         """What the library says when the program dies."""

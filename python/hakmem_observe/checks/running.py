@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hakmem_cli.say import CannotError
-from hakmem_observe import locate, procfs, words
+from hakmem_observe import locate, processes, procfs, words
 from hakmem_observe.checks import allocators, elf, environment, machine, program
 from hakmem_observe.checks.finding import Finding, Level, ok, problem, warning
 from hakmem_observe.errors import AbsentError, DeniedError, EndedError
@@ -179,7 +179,7 @@ def _by_statistics(path: Path) -> list[Finding]:
         series = read_series(path)
     except CannotError:
         return []
-    requested = sum(int(taken.counters.get("requested_bytes") or 0) for taken in series)
+    requested = sum(int(of_one[-1].counters.get("requested_bytes") or 0) for of_one in processes.split(series))
     return [ok(f"{_SERVED}: {words.count_bytes(requested)} requested until its end")] if requested > 0 else []
 
 

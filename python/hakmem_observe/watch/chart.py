@@ -80,7 +80,7 @@ def draw(samples: Sequence[Sequence[int]], seconds: Sequence[float], width: int,
         for heights in tops:
             text.append(*_cell(heights, row))
         text.append("\n")
-    past = sum(list(seconds)[-columns:])
+    past = sum(list(seconds)[-len(tops) + 1 :]) if len(tops) > 1 else 0
     ages = f"{past:.0f} s ago"
     if len(tops) < columns // 3:
         ages = ""

@@ -223,6 +223,10 @@ class Curve:
     given_back: str
 
 
+# Of a figure's height, that of its highest point.
+_DRAWN_HEIGHT = 0.96
+
+
 @dataclass(frozen=True)
 class Curves:
     test: str
@@ -242,12 +246,12 @@ def curves(figures: Figures) -> list[Curves]:
         longest = max(line[-1][0] for line in lines.values()) or 1
         highest = max(kib for line in lines.values() for _, kib in line) or 1
         drawn = [_curve(name, line, longest, highest) for name, line in lines.items()]
-        found.append(Curves(test.name, test.what, fig.duration(longest), fig.size(highest), drawn))
+        found.append(Curves(test.name, test.what, fig.duration(longest), fig.size(highest / _DRAWN_HEIGHT), drawn))
     return found
 
 
 def _curve(name: str, line: list[tuple[float, float]], longest: float, highest: float) -> Curve:
-    points = " ".join(f"{100 * at / longest:.2f},{100 - 96 * kib / highest:.2f}" for at, kib in line)
+    points = " ".join(f"{100 * at / longest:.2f},{100 - 100 * _DRAWN_HEIGHT * kib / highest:.2f}" for at, kib in line)
     peak, end = max(kib for _, kib in line), line[-1][1]
     given_back = f"{100 * (1 - end / peak):.0f} %" if peak > 0 else "–"
     return Curve(name, points, fig.size(peak), fig.size(end), given_back)

@@ -96,10 +96,11 @@ def idle(test: TestResult, allocator: str) -> Idle | None:
 
 
 def since_peak(sample: Sample) -> list[tuple[float, float]]:
-    """The curve: seconds, of which those before the peak are negative, and KiB."""
+    """The curve: seconds, of which those before the peak are negative, and KiB. What comes to it later, while the program sleeps, is no
+    new peak if it is next to nothing."""
     curve: list[tuple[float, float]] = sample.extra.get("curve") or []
     peak = min(sample.peak_kib, max((kib for _, kib in curve), default=0))
-    start = next((at for at, kib in curve if kib >= peak), 0.0)
+    start = next((at for at, kib in curve if kib >= (1 - _NOTHING) * peak), 0.0)
     return [(at - start, kib) for at, kib in curve]
 
 

@@ -71,6 +71,8 @@ class Idle(unittest.TestCase):
         fall: list[list[float]] = [[0, 10], [2, 1000], [3, 700], [4, 540], [5, 500]]
         self.assertEqual(told(sample_of(fall)), 2)
         self.assertEqual(told(sample_of([[0, 10], [2, 1000], [2.1, 400], [12, 400]])), 2.1 - 2)
+        late: list[list[float]] = [[0, 10], [1, 995], [2, 1000], [3, 1000], [4, 200]]
+        self.assertEqual(told(sample_of(late)), 3, "what came a moment later was no peak of its own")
         self.assertIsNone(told(sample_of([[0, 10], [2, 1000], [9, 999]])), "next to nothing came back")
         self.assertIsNone(told(sample_of([[0, 10], [2, 1000], [9, 1200]])), "it grew")
         self.assertIsNone(told(Sample("ok", peak_kib=1000)))

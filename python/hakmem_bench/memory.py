@@ -96,8 +96,8 @@ def idle(test: TestResult, allocator: str) -> Idle | None:
 
 
 def since_peak(sample: Sample) -> list[tuple[float, float]]:
-    """The curve: seconds, of which those before the peak are negative, and KiB. What comes to it later, while the program sleeps, is no
-    new peak if it is next to nothing."""
+    """The curve: seconds, of which those before the peak are negative, and KiB. Next to nothing that comes
+    to it later, while the program sleeps, is no new peak."""
     curve: list[tuple[float, float]] = sample.extra.get("curve") or []
     peak = min(sample.peak_kib, max((kib for _, kib in curve), default=0))
     start = next((at for at, kib in curve if kib >= (1 - _NOTHING) * peak), 0.0)

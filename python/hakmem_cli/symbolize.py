@@ -51,8 +51,8 @@ def _call(line: str) -> _Call | None:
 
 
 def ask(module: str, offsets: Iterable[int]) -> dict[int, list[str]]:
-    """What addr2line knows of these offsets, inlined functions first; nothing, if it cannot read the module. Its words would be in the
-    user's language."""
+    """What addr2line knows of these offsets, inlined functions first; nothing, if it cannot read the module.
+    Its words would be in the user's language."""
     if not os.path.isfile(module):
         return {}
     command = [TOOL, "-a", "-f", "-i", "-C", "-p", "-e", module]

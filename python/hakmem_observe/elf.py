@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from elftools.common.exceptions import ELFError
 from elftools.construct.core import ConstructError
@@ -36,6 +36,8 @@ UNREADABLE = (
 
 
 _MOST_HEADERS = 1 << 17
+_MOST_SYMBOLS = 3_000_000
+_MOST_STRINGS = 1 << 29
 
 
 def opened(file: IO[bytes]) -> ELFFile:
@@ -44,6 +46,11 @@ def opened(file: IO[bytes]) -> ELFFile:
     if max(found.num_sections(), found.num_segments()) > _MOST_HEADERS:
         raise ELFError("too many headers")
     return found
+
+
+def is_too_large(table: Any) -> bool:
+    """More symbols than any program has."""
+    return table.num_symbols() > _MOST_SYMBOLS
 
 
 @dataclass
@@ -92,7 +99,10 @@ def _functions(path: Path) -> Iterator[Function]:
             section = elf.get_section_by_name(name)
             if not isinstance(section, SymbolTableSection) or section["sh_type"] == "SHT_NOBITS":
                 continue
-            strings = elf.get_section(section["sh_link"]).data()
+            names = elf.get_section(section["sh_link"])
+            if is_too_large(section) or names["sh_size"] > _MOST_STRINGS:
+                continue
+            strings = names.data()
             for at, info, _, _, value, size in _SYMBOL.iter_unpack(section.data()):
                 if info & 15 in _FUNCTIONS and value and size:
                     yield value, size, strings[at : strings.index(b"\0", at)].decode(errors="replace")

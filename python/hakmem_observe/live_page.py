@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 import struct
@@ -38,21 +37,43 @@ def _identity(told: os.stat_result) -> tuple[int, int]:
     return told.st_dev, told.st_ino
 
 
-def _open(path: Path, uid: int) -> tuple[mmap.mmap, tuple[int, int]] | None:
-    """Contents and identity; None if it is no page of this user's. Nobody else may choose what is mapped here."""
+class _File:
+    """Not mapped: its owner may cut it short, and who reads what was there would be killed."""
+
+    def __init__(self, descriptor: int, told: os.stat_result) -> None:
+        self._descriptor = descriptor
+        self.size = told.st_size
+        self.identity = _identity(told)
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+    def read(self, offset: int, size: int) -> bytes | None:
+        """None: it has been cut short."""
+        try:
+            data = os.pread(self._descriptor, size, offset)
+        except (OSError, ValueError):
+            return None
+        return data if len(data) == size else None
+
+    def write(self, offset: int, data: bytes) -> bool:
+        try:
+            return os.pwrite(self._descriptor, data, offset) == len(data)
+        except OSError:
+            return False
+
+
+def _open(path: Path, uid: int) -> _File | None:
+    """None if it is no page of this user's. Nobody else may choose what is read here."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    try:
-        told = os.fstat(descriptor)
-        if not stat.S_ISREG(told.st_mode) or told.st_uid != uid or not _TEXT < told.st_size <= _MOST_BYTES:
-            return None
-        return mmap.mmap(descriptor, told.st_size), _identity(told)
-    except (OSError, ValueError):
-        return None
-    finally:
+    told = os.fstat(descriptor)
+    if not stat.S_ISREG(told.st_mode) or told.st_uid != uid or not _TEXT < told.st_size <= _MOST_BYTES:
         os.close(descriptor)
+        return None
+    return _File(descriptor, told)
 
 
 class LivePage:
@@ -65,20 +86,17 @@ class LivePage:
         uid, _ = procfs.owner(pid)
         stale = None
         for path in places(pid, uid):
-            opened = _open(path, uid)
-            if opened is None:
+            file = _open(path, uid)
+            head = file.read(0, _TEXT) if file is not None else None
+            if file is None or head is None or head[: len(MAGIC)] != MAGIC:
                 continue
-            page, identity = opened
-            if page[: len(MAGIC)] != MAGIC:
-                continue
-            version = struct.unpack_from("<I", page, 8)[0]
+            version = struct.unpack_from("<I", head, 8)[0]
             if version != VERSION:
                 raise AbsentError(f"{path}: another version of hakmem's live page ({version}); legal here is {VERSION}")
-            _, _, owner, started = _HEAD.unpack_from(page, _SEQUENCE)
+            _, _, owner, started = _HEAD.unpack_from(head, _SEQUENCE)
             if owner == pid and started == procfs.start_time(pid):
-                self._page = page
                 self.path = path
-                self._file = identity
+                self._file = file
                 return
             stale = path
         if stale is not None:
@@ -89,16 +107,15 @@ class LivePage:
         """False after the process has become another program, which makes a page of its own. One that is gone, as at
         the end of the process, is not another's."""
         try:
-            return _identity(os.stat(self.path, follow_symlinks=False)) == self._file
+            return _identity(os.stat(self.path, follow_symlinks=False)) == self._file.identity
         except OSError:
             return True
 
     def read(self, offset: int, size: int) -> bytes | None:
-        return self._page[offset : offset + size]
+        return self._file.read(offset, size)
 
     def write(self, offset: int, data: bytes) -> bool:
-        self._page[offset : offset + len(data)] = data
-        return True
+        return self._file.write(offset, data)
 
     def _uptime_ms(self, sequence: int, unix_ms: int) -> int:
         """When the page was written: in an idle process it is old, and its two times are of the same moment. Clocks are
@@ -109,14 +126,22 @@ class LivePage:
             self._written = sequence
         return self._written_at_ms
 
+    def _head(self) -> tuple[int, int]:
+        """Sequence and length."""
+        head = self._file.read(_SEQUENCE, _HEAD.size)
+        if head is None:
+            raise CannotError(f"process {self.pid}: its live page has been cut short")
+        sequence, length, _, _ = _HEAD.unpack(head)
+        return sequence, length
+
     def snapshot(self) -> Snapshot:
         procfs.start_time(self.pid)
         for _ in range(_TRIES):
-            before, length, _, _ = _HEAD.unpack_from(self._page, _SEQUENCE)
-            text = self._page[_TEXT : _TEXT + length] if length <= len(self._page) - _TEXT else b""
-            after = _HEAD.unpack_from(self._page, _SEQUENCE)[0]
+            before, length = self._head()
+            text = self._file.read(_TEXT, length) if length <= self._file.size - _TEXT else None
+            after, _ = self._head()
             if before == after and before % 2 == 0 and before > 0 and length == 0:
-                room = (len(self._page) - _TEXT) >> 10
+                room = (self._file.size - _TEXT) >> 10
                 raise CannotError(
                     f"process {self.pid}: its live page is empty: the statistics do not fit into its {room} KiB, "
                     "or the file system is full"

@@ -60,7 +60,8 @@ def value_of(path: Path, name: str) -> tuple[int, _Loads] | None:
             loads = _loads(found.iter_segments("PT_LOAD"))
             for section in (".dynsym", ".symtab"):
                 table: Any = found.get_section_by_name(section)
-                symbols = table.get_symbol_by_name(name) if table is not None else None
+                is_sound = table is not None and not elf.is_too_large(table)
+                symbols = table.get_symbol_by_name(name) if is_sound else None
                 for symbol in symbols or []:
                     if symbol["st_shndx"] != "SHN_UNDEF":
                         return symbol["st_value"], loads

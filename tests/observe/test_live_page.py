@@ -53,6 +53,14 @@ class Page(fakes.FakeTest):
         self.write()
         self.assertEqual(Process(self.process.pid).snapshot().memory["cached_bytes"], 77)
 
+    def test_its_owner_cuts_it_short(self) -> None:
+        self.write()
+        process = Process(self.process.pid)
+        process.snapshot()
+        os.truncate(self.path, 0)
+        with self.assertRaisesRegex(CannotError, "its live page has been cut short"):
+            process.snapshot()
+
     def test_times_of_an_idle_process(self) -> None:
         """Its page is old; the process is 200 s old, and was 50 when it was written."""
         now_ms = int(time.time() * 1000)

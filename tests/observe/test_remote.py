@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
@@ -18,7 +19,7 @@ from unittest import mock
 import fakes
 
 from hakmem_cli.say import CannotError
-from hakmem_observe import procfs, scratch
+from hakmem_observe import elf, locate, procfs, scratch
 from hakmem_observe.checks import running
 from hakmem_observe.checks.finding import Level
 from hakmem_observe.errors import AbsentError, EndedError, TornError
@@ -228,6 +229,25 @@ class Damaged(fakes.FakeTest):
                 self.assertLess(time.monotonic() - before, 5, offset)
             words.write(offset, control[offset : offset + 8])
         Reading.check(self, started.pid)  # type: ignore[arg-type]
+
+
+class HostileFiles(unittest.TestCase):
+    def test_tables_larger_than_anybody_would_wait_for(self) -> None:
+        """A section of 48 GiB of symbols, most of it a hole in the file."""
+        size, offset = 24 << 31, 4096
+        names = b"\0.dynsym\0"
+        header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 0, 64, 0, 64, 56, 0, 64, 3, 2)
+        sections = struct.pack("<IIQQQQIIQQ", *[0] * 10)
+        sections += struct.pack("<IIQQQQIIQQ", 1, 11, 2, 0, offset, size, 2, 1, 8, 24)
+        sections += struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, 512, len(names), 0, 0, 1, 0)
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory, "libhakmem-x.so")
+            path.write_bytes((header + sections).ljust(512, b"\0") + names)
+            os.truncate(path, offset + size)
+            before = time.monotonic()
+            self.assertIsNone(locate.value_of(path, "hak_control"))
+            self.assertEqual(elf.functions(path), [])
+            self.assertLess(time.monotonic() - before, 2)
 
 
 class Asking(fakes.FakeTest):

@@ -11,9 +11,7 @@ from elftools.elf.elffile import ELFFile
 
 from hakmem_cli.say import CannotError
 from hakmem_observe import locate
-from hakmem_observe.elf import UNREADABLE, opened
-
-_MOST_SYMBOLS = 3_000_000
+from hakmem_observe.elf import UNREADABLE, is_too_large, opened
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def _read(elf: ELFFile, path: Path) -> Elf:
     exported: set[str] = set()
     for section in (".dynsym", ".symtab"):
         table = elf.get_section_by_name(section)
-        if table is None or table.num_symbols() > _MOST_SYMBOLS:
+        if table is None or is_too_large(table):
             continue
         for symbol in table.iter_symbols():
             if symbol["st_info"]["type"] not in ("STT_FUNC", "STT_OBJECT", "STT_NOTYPE", "STT_LOOS"):

@@ -66,14 +66,17 @@ class Attacked:
 def is_result(path: Path) -> bool:
     try:
         return json.loads(path.read_text()).get("schema") == SCHEMA
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False
 
 
 def read(path: Path) -> Attacked:
     kept = json.loads(path.read_text())
-    peers = [Peer(**peer) for peer in kept["peers"]]
-    return Attacked(kept["provenance"], peers, kept["outcomes"], kept.get("complete", True))
+    try:
+        peers = [Peer(**peer) for peer in kept["peers"]]
+        return Attacked(kept["provenance"], peers, kept["outcomes"], kept.get("complete", True))
+    except (TypeError, KeyError) as error:
+        raise CannotError(f"{path}: not a result file that `bench attacks` wrote ({error})") from error
 
 
 def build(directory: Path) -> Path:

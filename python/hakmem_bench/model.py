@@ -107,6 +107,15 @@ class Sample:
         return is_time_out(self.status)
 
 
+def _sample(kept: dict[str, Any]) -> Sample:
+    """Raises TypeError if a number is none."""
+    sample = Sample(**kept)
+    for name, value in kept.items():
+        if name not in ("status", "extra") and not isinstance(value, (int, float)):
+            raise TypeError(f"{name}: {value!r} is no number")
+    return sample
+
+
 @dataclass
 class TestResult:
     """All runs of one test. samples[peer][i] are of repetition i for every peer: those of one i are pairs."""
@@ -174,7 +183,7 @@ def read(path: Path) -> Result:
             raise ValueError("another schema")
         tests = data.pop("tests")
         for test in tests:
-            test["samples"] = {peer: [Sample(**one) for one in many] for peer, many in test["samples"].items()}
+            test["samples"] = {peer: [_sample(one) for one in many] for peer, many in test["samples"].items()}
         return Result(
             peers=[Peer(**peer) for peer in data.pop("peers")],
             tests=[TestResult(**test) for test in tests],
@@ -183,5 +192,5 @@ def read(path: Path) -> Result:
         )
     except OSError as error:
         raise CannotError(f"{path}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CannotError(f"{path}: not a result file that `bench` wrote ({error})") from error

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -70,6 +71,20 @@ class BadInput(unittest.TestCase):
             ):
                 with self.subTest(words):
                     self.check(words, line)
+
+    def test_files_of_a_wrong_shape(self) -> None:
+        """One line for each, whatever it is that does not fit."""
+        whole: dict[str, Any] = json.loads(sorted((ROOT / "bench" / "results").glob("*-full.json"))[-1].read_text())
+        whole["tests"][0]["samples"]["hakmem"][0]["seconds"] = "x"
+        attacks: dict[str, Any] = {"schema": {"name": "hakmem attacks", "version": 1}, "peers": [], "provenance": {}}
+        with tempfile.NamedTemporaryFile("w+", suffix=".json") as file:
+            for text in (json.dumps(whole), json.dumps(attacks), "[" * 100_000):
+                with self.subTest(text[:40]):
+                    file.seek(0)
+                    file.truncate()
+                    file.write(text)
+                    file.flush()
+                    self.check(f"docs {file.name}", re.escape(file.name) + ": not a result file that `bench")
 
 
 class Suite(unittest.TestCase):

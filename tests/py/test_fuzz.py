@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
 from support import LAUNCHER, ROOT, run, skip_or_fail
 
@@ -72,6 +75,24 @@ class Command(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertRegex(done.stderr, rf"\Ahakmem: .*{words[-1]}.*\n\Z")
             self.assertIn(legal, done.stderr)
+
+    def test_an_input_that_fails_as_before_is_found_again(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            kept = Path(directory, "kept")
+            kept.mkdir()
+            failing = kept / "crash-1"
+            failing.write_text("x")
+            fuzzer = Path(directory, "fuzzer")
+            fuzzer.write_text(
+                f'#!/bin/sh\necho "hakmem: fatal: as before\nTest unit written to {failing}" >&2\nexit 77\n'
+            )
+            fuzzer.chmod(0o755)
+            with (
+                mock.patch.object(fuzz, "program", return_value=fuzzer),
+                mock.patch.object(fuzz.corpus, "directory", return_value=kept),
+                mock.patch.object(fuzz.build, "BUILD", Path(directory)),
+            ):
+                self.assertEqual(fuzz.run("api", 1, 1).found, [(failing, "hakmem: fatal: as before")])
 
     def test_finds_nothing_in_seconds(self) -> None:
         if not packages.can_fuzz():

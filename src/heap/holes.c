@@ -52,10 +52,12 @@ void shelf_know_absent(struct heap *heap, struct slab *slab)
     huge_counts_again(slab->base, bytes);
 }
 
-/* In a huge page few holes are not worth what it saves. */
-static bool is_left_whole(const struct slab *slab)
+/* In a huge page few holes are not worth what it saves. What it has filled since they were given back is not looked at by age: it would
+ * be filled again. */
+static bool is_left_whole(const struct slab *slab, bool by_age)
 {
-    return slab->heat == SLAB_COLD || slab->free <= slab->blocks / HUGE_WHOLE_PART || !slab_has_holes(slab);
+    bool is_done = slab->heat == SLAB_COLD && (by_age || !is_filled(slab));
+    return is_done || slab->free <= slab->blocks / HUGE_WHOLE_PART || !slab_has_holes(slab);
 }
 
 static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)
@@ -65,7 +67,7 @@ static size_t look_at(struct heap *heap, struct slab *slab, bool by_age)
         slab->heat = SLAB_COOL;
         return 0;
     }
-    if (huge ? is_left_whole(slab) : slab->heat == SLAB_COLD && !is_filled(slab))
+    if (huge ? is_left_whole(slab, by_age) : slab->heat == SLAB_COLD && !is_filled(slab))
         return 0;
     if (huge)
         huge_split_at(slab->base);

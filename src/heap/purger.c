@@ -107,6 +107,7 @@ static void look_at(struct purger_look *look, struct heap *heap)
     if (!has_been_away(heap)) {
         store_relaxed(&heap->emptied, false);
         look->active++;
+        look->active_free += could_give(heap);
     } else if (!is_empty(heap)) {
         look->given_back += sleeper_empty(heap);
     }
@@ -144,10 +145,11 @@ static bool has_grown(void)
     return bytes >= MUCH;
 }
 
-/* Where there are many threads, those that sleep may hold much between them, whatever one of them knows. */
+/* What threads that are awake hold has not been looked at, and they may fall asleep; where there are many of them they may hold much
+ * between them, whatever one of them knows. */
 static bool is_vain(const struct purger_look *look)
 {
-    return look->given_back == 0 && look->active < MANY_HEAPS;
+    return look->given_back == 0 && look->active < MANY_HEAPS && look->active_free < MUCH;
 }
 
 /* Large blocks are kept for a time of their own, which may be shorter. */

@@ -1,7 +1,8 @@
 /*
  * The purger: a thread that gives back the memory of programs that no longer ask for any, and so have no heartbeat.
  *
- * It is started when much could be given back, looks once in each delay, and ends when it finds nothing more. Its look
+ * It is started when much could be given back, looks once in each delay, and ends when it finds nothing more, and no thread that is
+ * awake holds much: one that falls asleep starts nothing. Its look
  * at a sleeping thread's heap is that of any thief (freeze.h); at most one slab's pages are given back while the heap's
  * owner waits.
  */
@@ -12,8 +13,9 @@
 
 /* What one look at all heaps came to. */
 struct purger_look {
-    size_t given_back; /* bytes */
-    uint32_t active;   /* heaps whose owner was at its door since the last look */
+    size_t given_back;  /* bytes */
+    size_t active_free; /* that could be taken from heaps whose owner was at its door since the last look, if he slept */
+    uint32_t active;    /* those heaps */
 };
 
 /* Takes what is cached from heaps whose owner was not at its door since the last look, gives back the holes in their

@@ -99,6 +99,29 @@ static void what_a_page_has_filled_is_given_back_again(void)
     CHECK(huge_filled == 0 && heap->hole_bytes >= BLOCKS / 4 * BLOCK + BLOCKS / HOLES_OF * BLOCK);
 }
 
+/* Of a slab in 32 all blocks but one are free; nobody touches it after its holes were given back. */
+static void free_most_of_some_slabs(struct heap *heap)
+{
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        const struct slab *slab = arena_span(blocks[i]);
+        if (arena_unit(slab->base) / slab->units % 32 == 0 && blocks[i] != slab->base)
+            hak_free(blocks[i]);
+    }
+    magazine_flush_all(heap);
+}
+
+static void sparse_slabs_that_a_page_has_filled_are_given_back_again(void)
+{
+    struct heap *heap = full_heap();
+    free_most_of_some_slabs(heap);
+    size_t given = shelf_purge_all(heap);
+    passes(3);
+    size_t filled = huge_filled;
+    CHECK(given > 0 && filled >= given / 2 && blocks_in_huge_pages() > BLOCKS / 4 * 3);
+    CHECK(shelf_purge_all(heap) >= filled);
+    CHECK(huge_filled == 0);
+}
+
 static void what_a_page_has_filled_serves_again(void)
 {
     struct heap *heap = heap_with_filled_holes();
@@ -173,6 +196,7 @@ int main(void)
         HUGE_TEST(few_holes_stay),
         HUGE_TEST(many_holes_split_it),
         HUGE_TEST(what_a_page_has_filled_is_given_back_again),
+        HUGE_TEST(sparse_slabs_that_a_page_has_filled_are_given_back_again),
         HUGE_TEST(what_a_page_has_filled_serves_again),
         HUGE_TEST(stock_that_a_page_has_filled_comes_into_use),
         HUGE_TEST(ends_that_a_page_has_filled_come_into_use),

@@ -330,6 +330,36 @@ static void what_is_freed_while_it_sleeps_is_seen(void)
     worker_stop(&freeing);
 }
 
+enum { BUSY_LOOKS = 40 };
+
+static void take_and_free(void *unused)
+{
+    (void)unused;
+    hak_free(hak_malloc(2 * SIZE));
+}
+
+static void be_busy_at_first(uint32_t ms)
+{
+    pass_time(ms);
+    if (fake_os_made(FAKE_SLEEP) < BUSY_LOOKS)
+        worker_run(&freeing, take_and_free, NULL);
+}
+
+/* What it holds meanwhile is looked at by nobody, and when it falls asleep nobody starts a purger. */
+static void who_falls_asleep_at_last_is_waited_for(void)
+{
+    policy.heartbeat_bytes = 1 << 30;
+    worker_start(&freeing);
+    worker_run(&freeing, make_blocks, &freed_by);
+    let_time_fly();
+    fake_os_before_sleep(be_busy_at_first);
+    (void)start_purger(1000);
+    wait_for_its_end();
+    CHECK(fake_os_made(FAKE_SLEEP) > BUSY_LOOKS);
+    CHECK(freed_by->frozen == FREEZE_HOLES && freed_by->hole_bytes >= COUNT / OF_SLAB * 64 * KIB);
+    worker_stop(&freeing);
+}
+
 static void child_has_nothing_left(void)
 {
     struct heap *heap = heap_own();
@@ -427,6 +457,7 @@ int main(void)
         UNIT_TEST(the_purger_stays_while_large_blocks_are_kept),
         UNIT_TEST(what_was_left_and_has_gone_may_come_back),
         UNIT_TEST(what_is_freed_while_it_sleeps_is_seen),
+        UNIT_TEST(who_falls_asleep_at_last_is_waited_for),
         UNIT_TEST(children_start_their_own),
         UNIT_TEST(what_is_left_in_one_heap_keeps_no_other_waiting),
         UNIT_TEST(what_several_heaps_hold_starts_the_purger),

@@ -7,8 +7,9 @@
 #define BYTES_MOST (16 * MIB)
 #define WEIGHT_LEAST ((size_t)64)
 
-/* Closed pages are only addresses. */
+/* Closed pages are only addresses; of however many, one block is not to send away all that waits with it. */
 enum { CLOSED_SHIFT = 4 };
+#define CLOSED_MOST (BYTES_MOST / 4)
 
 /* Blocks in the order in which they were freed. Guarded by the locks of the runs in it. */
 static struct queue {
@@ -20,7 +21,8 @@ static struct queue {
 static size_t weight(const struct checked *block)
 {
     const struct run *run = run_of(block);
-    return max_size(run->closed ? run->stride >> CLOSED_SHIFT : run->stride, WEIGHT_LEAST);
+    size_t bytes = run->closed ? min_size(run->stride >> CLOSED_SHIFT, CLOSED_MOST) : run->stride;
+    return max_size(bytes, WEIGHT_LEAST);
 }
 
 void quarantine_put_locked(struct checked *block)

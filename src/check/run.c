@@ -159,15 +159,19 @@ struct checked *run_take(size_t bytes, struct run **found)
     return block;
 }
 
+/* A record that waits for other units does not say which it had: the search for leaks reads it like any memory, and these may be in a
+ * block that has leaked. */
 static void give_units(struct shard *shard, struct run *run)
 {
+    char *base = run->base;
     list_remove(&shard->runs, &run->link);
-    arena_assign(run->base, run->units, TAG_NONE, NULL);
-    if (run->closed && !os_commit(run->base, run->units << UNIT_SHIFT))
+    arena_assign(base, run->units, TAG_NONE, NULL);
+    if (run->closed && !os_commit(base, run->units << UNIT_SHIFT))
         span_abandon(run->units);
     else
-        span_give(run->base, run->units, !run->closed);
+        span_give(base, run->units, !run->closed);
     run->closed = false;
+    store_relaxed(&run->base, (char *)NULL);
     drop_record(shard, run);
 }
 
@@ -202,7 +206,7 @@ static struct checked *block_in(struct run *run, const void *p)
 {
     if (run == NULL)
         return NULL;
-    size_t offset = (size_t)((const char *)p - run->base);
+    size_t offset = (uintptr_t)p - (uintptr_t)load_relaxed(&run->base);
     size_t index = run->reciprocal == 0 ? 0 : (size_t)(offset * run->reciprocal >> 32);
     return index < run->blocks ? &run->block[index] : NULL;
 }

@@ -695,6 +695,27 @@ class Check(unittest.TestCase):
         """)
         self.assertEqual(run(*RUN, program).stderr, "")
 
+    def test_what_was_freed_before_hides_no_leak(self) -> None:
+        """Where smaller blocks have been."""
+        program = self.compiled("""
+            #include <stdlib.h>
+            static void *blocks[10000];
+            int main(void)
+            {
+                for (int i = 0; i < 10000; i++)
+                    blocks[i] = malloc(64);
+                for (int i = 0; i < 10000; i++) {
+                    free(blocks[i]);
+                    blocks[i] = NULL;
+                }
+                void *volatile lost = malloc(65536);
+                lost = NULL;
+                return 0;
+            }
+        """)
+        report = run(program, environment={**CHECKED, "HAKMEM_CHECK": "leaks,stacks"}).stderr
+        self.assertIn("Direct leak of 65536 byte(s) in 1 object(s)", report)
+
     def test_the_first_thread_may_end_first(self) -> None:
         """From then on the kernel shows nothing of the process's memory by the process's own number."""
         program = self.compiled("""

@@ -205,6 +205,17 @@ static void what_can_never_be_served_ends_no_quarantine(void)
     CHECK(run_find(freed)->state == CHECKED_FREED);
 }
 
+/* Its pages are closed, and take no memory. */
+static void a_large_block_waits_like_others(void)
+{
+    start(CHECK_ALL);
+    void *small = hak_malloc(100);
+    void *large = hak_malloc(300 * MIB);
+    hak_free(small);
+    hak_free(large);
+    CHECK(run_find(small)->state == CHECKED_FREED && run_find(large)->state == CHECKED_FREED);
+}
+
 static void requests_without_an_alignment_are_charged(void)
 {
     start(CHECK_REDZONE);
@@ -385,6 +396,7 @@ int main(void)
         UNIT_TEST(keeps_freed_blocks),
         UNIT_TEST(gives_units_back),
         UNIT_TEST(what_can_never_be_served_ends_no_quarantine),
+        UNIT_TEST(a_large_block_waits_like_others),
         UNIT_TEST(requests_without_an_alignment_are_charged),
         UNIT_TEST(finds_what_was_written),
         UNIT_TEST(looks_at_nothing_unless_it_is_on),

@@ -228,7 +228,7 @@ static bool is_at_work(void)
     return load_relaxed(&policy.learn) != LEARN_OFF || load_relaxed(&self.runs);
 }
 
-static NOINLINE void work(const struct heap *heap)
+static NOINLINE void attend(const struct heap *heap)
 {
     uint64_t now_ms = clock_now_ms();
     fit_at_heartbeat(now_ms - start_ms);
@@ -245,7 +245,7 @@ static COLD void beat(const struct heap *heap)
     if (!try_enter())
         return;
     struct float_env programs = float_env_begin();
-    work(heap);
+    attend(heap);
     float_env_end(&programs);
     leave();
 }
